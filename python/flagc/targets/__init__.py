@@ -1,0 +1,1 @@
+"""Targets: one folder each, all implementing the same protocol."""

@@ -1,0 +1,1 @@
+"""Target Ascend: chip facts, the vendor toolchain, stages from TTIR to LLVM."""

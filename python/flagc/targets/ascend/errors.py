@@ -1,0 +1,10 @@
+"""Errors of the Ascend target that are the environment's fault, not the kernel's."""
+
+from __future__ import annotations
+
+
+class ToolchainError(RuntimeError):
+    """A vendor tool is missing, cannot be fetched or is not what was pinned.
+
+    The text is one line a user can act on. Command lines exit with status 2 on it.
+    """
