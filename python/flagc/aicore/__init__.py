@@ -1,0 +1,1 @@
+"""Python side of the emulated AI Core. The native engine is `flagc.aicore._aicore`."""

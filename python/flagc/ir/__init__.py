@@ -1,0 +1,1 @@
+"""IR in and out of Triton, and the views of it that a pass author works with."""

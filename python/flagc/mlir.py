@@ -1,0 +1,42 @@
+"""The only place that imports MLIR Python bindings.
+
+flagc uses the upstream bindings that the `torch-mlir` package carries. IR is always parsed in a
+*bare* context, which registers no dialect beyond builtin: a registered dialect may normalise ops
+in ways that Triton's or the vendor's version of MLIR then rejects.
+"""
+
+from __future__ import annotations
+
+
+from flagc.errors import EnvironmentProblem
+
+
+try:
+    from torch_mlir import ir, rewrite
+except ImportError as import_error:  # pragma: no cover - exercised on machines without the package
+    raise EnvironmentProblem(
+        "flagc's passes need the MLIR Python bindings of the package 'torch-mlir', which could "
+        f"not be imported ({import_error}); install them with `pip install torch-mlir`"
+    ) from import_error
+
+
+def bare_context() -> Any:
+    """Return a new MLIR context without registered dialects and without threads."""
+    context = ir.Context.__mro__[1]()
+    context.allow_unregistered_dialects = True
+    context.enable_multithreading(False)
+    return context
+
+
+def version() -> str:
+    """Return the version of the package that carries the bindings, or 'unknown' when unpacked."""
+    from importlib.metadata import PackageNotFoundError
+    from importlib.metadata import version as distribution_version
+
+    try:
+        return distribution_version("torch-mlir")
+    except PackageNotFoundError:
+        return "unknown"
+
+
+__all__ = ["bare_context", "ir", "rewrite", "version"]

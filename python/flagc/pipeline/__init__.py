@@ -1,0 +1,1 @@
+"""Passes, stages, anchors, the pass manager, its instrumentation and the cache key."""

@@ -1,0 +1,64 @@
+"""What a pass says to its user: diagnostics, statistics and tables."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Literal
+
+from flagc.errors import KernelError
+from flagc.ir.locations import SourceLocation
+
+Severity = Literal["remark", "warning", "error"]
+
+
+@dataclass(frozen=True)
+class Diagnostic:
+    """One remark, warning or error of a pass.
+
+    `location` is the kernel's source line where the op carries one; `op` is the op's name.
+    """
+
+    severity: Severity
+    message: str
+    pass_name: str = ""
+    stage: str = ""
+    op: str = ""
+    location: SourceLocation | None = None
+
+    def __str__(self) -> str:
+        where = f"{self.location}: " if self.location else ""
+        op = f"'{self.op}': " if self.op else ""
+        source = f" [{self.pass_name}]" if self.pass_name else ""
+        return f"{where}{self.severity}: {op}{self.message}{source}"
+
+
+@dataclass(frozen=True)
+class Table:
+    """A table that an analysis prints. Every row has as many cells as there are columns."""
+
+    title: str
+    columns: tuple[str, ...]
+    rows: tuple[tuple[str | int | float, ...], ...]
+    pass_name: str = ""
+    stage: str = ""
+
+
+@dataclass
+class Findings:
+    """Everything that the passes of one compilation said. Picklable; kept in the cache."""
+
+    diagnostics: list[Diagnostic] = field(default_factory=list)
+    tables: list[Table] = field(default_factory=list)
+    statistics: dict[str, int] = field(default_factory=dict)
+
+
+class PassFailure(KernelError):
+    """A pass found the module illegal, or failed. `diagnostic` says where."""
+
+    def __init__(self, diagnostic: Diagnostic, details: str = "") -> None:
+        super().__init__(str(diagnostic) + (f"\n{details}" if details else ""))
+        self.diagnostic = diagnostic
+        self.details = details
+
+    def __reduce__(self) -> tuple[type[PassFailure], tuple[Diagnostic, str]]:
+        return (PassFailure, (self.diagnostic, self.details))
