@@ -10,7 +10,7 @@ import importlib.metadata
 import importlib.util
 import os
 import shutil
-from functools import lru_cache
+from functools import cache
 from pathlib import Path
 
 from flagc.targets.ascend.adapter_download import install_adapter
@@ -81,7 +81,7 @@ def _complete(target: Path) -> bool:
     return os.access(target, os.X_OK)
 
 
-@lru_cache(maxsize=None)
+@cache
 def _ascendnpuir(relative: str) -> Path:
     """A file of the package ascendnpu-ir, found without importing it."""
     version = pinned_version("ascendnpu-ir")

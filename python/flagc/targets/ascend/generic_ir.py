@@ -1,0 +1,57 @@
+"""Read and print MLIR of any dialect in generic form, for small edits between vendor tools.
+
+This module is the Ascend target's only contact with the MLIR bindings. It parses in a context that
+registers no dialect, so no op is normalised behind our back.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from functools import lru_cache
+from typing import Any
+
+
+@lru_cache(maxsize=1)
+def bindings() -> Any:
+    """The module `torch_mlir.ir`; imported late because it costs 40 ms."""
+    from torch_mlir import ir
+
+    return ir
+
+
+def plain_context() -> Any:
+    """A context without dialects; unknown ops, types and attributes are kept as they are."""
+    # torch_mlir.ir.Context registers every upstream dialect; its base class registers none.
+    context = bindings().Context.__mro__[1]()
+    context.allow_unregistered_dialects = True
+    return context
+
+
+def parse_generic(text: str, context: Any) -> Any:
+    """The module in `text`, which must be in generic form."""
+    return bindings().Module.parse(text, context)
+
+
+def print_generic(module: Any, *, locations: bool) -> str:
+    """`module` in generic form, with debug locations on request."""
+    text: str = module.operation.get_asm(print_generic_op_form=True, enable_debug_info=locations)
+    return text
+
+
+def walk(operation: Any) -> Iterator[Any]:
+    """`operation` and all operations inside it, outer before inner."""
+    yield operation
+    for region in operation.regions:
+        for block in region.blocks:
+            for inner in block.operations:
+                yield from walk(inner.operation)
+
+
+def remove_attribute(module: Any, name: str) -> int:
+    """Remove attribute `name` from every op that has it; returns how many had it."""
+    removed = 0
+    for operation in walk(module.operation):
+        if name in operation.attributes:
+            del operation.attributes[name]
+            removed += 1
+    return removed

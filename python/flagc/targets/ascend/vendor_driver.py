@@ -1,0 +1,119 @@
+"""Stages hivm and final through bishengir-compile itself: linalg to the module that hivmc takes.
+
+One run costs 0.05 s for a GEMM: the driver is asked to print after two passes instead of all 254.
+It is the reference for `vendor_pipeline`, which runs the same passes in segments.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from flagc.targets.ascend import toolchain
+from flagc.targets.ascend.chips import chip as find_chip
+from flagc.targets.ascend.vendor_process import (
+    DEFAULT_TIMEOUT,
+    ToolOutput,
+    VendorError,
+    failure_of,
+    run_tool,
+)
+
+# The last pass; what it leaves is hivmc's input.
+FINAL_PASS = "convert-hivm-to-std"
+# What it takes still has hivm.hir.mmadL1, nd2nz, fixpipe and the flags: the stage `hivm`.
+HIVM_PASS = "hivm-insert-free-lock-var-before-return"
+
+# bishengir-compile probes for hivmc at start, says "Cannot find hivmc" and goes on; only this text
+# means that all its passes are through.
+_PASSES_DONE = "External hivmc run fails, returning module before running external compiler"
+_DUMP_MARK = "// -----// IR Dump After "
+_RETRY = "and retrying compilation"
+
+
+@dataclass(frozen=True)
+class DriverResult:
+    """What bishengir-compile made of a kernel.
+
+    `hivm` and `final` are module texts. `attempt` counts from 1: later attempts gave up code
+    motion, then multi-buffering, because memory planning failed; `notes` are the driver's words.
+    """
+
+    hivm: str
+    final: str
+    attempt: int
+    hivmc_found: bool
+    notes: tuple[str, ...] = ()
+
+
+def compile_options(chip: str) -> list[str]:
+    """bishengir-compile's options for a Triton kernel, as triton-ascend 3.2.0 gives them."""
+    return [
+        f"--target={find_chip(chip).name}",
+        "--enable-auto-multi-buffer=true",
+        "--enable-auto-bind-sub-block=true",
+        "--enable-hfusion-compile=true",
+        "--enable-hivm-compile=true",
+        "--enable-triton-kernel-compile=true",
+        "--hivmc-version=0.2.0",
+    ]
+
+
+def compile_final(
+    linalg_text: str, chip: str, timeout: float = DEFAULT_TIMEOUT
+) -> tuple[str, bool]:
+    """The text of hivmc's input, and whether hivmc is on PATH."""
+    result = compile_linalg(linalg_text, chip, timeout=timeout)
+    return result.final, result.hivmc_found
+
+
+def compile_linalg(
+    linalg_text: str, chip: str, *, generic: bool = False, timeout: float = DEFAULT_TIMEOUT
+) -> DriverResult:
+    """Run all of bishengir-compile's passes on `linalg_text`.
+
+    Raises `VendorError` when a pass fails, when memory planning fails in every attempt, and when
+    the program crashes or exceeds `timeout` seconds.
+    """
+    arguments = ["-", *compile_options(chip), "-o", "kernel"]
+    arguments += [f"--mlir-print-ir-after={name}" for name in (HIVM_PASS, FINAL_PASS)]
+    arguments += ["--mlir-print-ir-module-scope", "--mlir-print-debuginfo"]
+    arguments += ["--mlir-disable-threading"]
+    if generic:
+        arguments.append("--mlir-print-op-generic")
+    tool = toolchain.bishengir_compile()
+    output = run_tool(tool, arguments, linalg_text, timeout=timeout, ok=range(128))
+    messages, dumps = _split(output)
+    if FINAL_PASS not in dumps or not (_PASSES_DONE in messages or toolchain.hivmc()):
+        raise failure_of(tool, 1, messages)
+    notes = tuple(line for line in messages.splitlines() if _RETRY in line)
+    return DriverResult(
+        hivm=dumps[HIVM_PASS],
+        final=dumps[FINAL_PASS],
+        attempt=1 + len(notes),
+        hivmc_found=toolchain.hivmc() is not None,
+        notes=notes,
+    )
+
+
+def _split(output: ToolOutput) -> tuple[str, dict[str, str]]:
+    """stderr apart into messages and the last dump after each pass, by the pass's name."""
+    messages: list[str] = []
+    dumps: dict[str, list[str]] = {}
+    current: list[str] | None = None
+    for line in output.stderr.splitlines(keepends=True):
+        if line.startswith(_DUMP_MARK):
+            name = line.partition("(")[2].partition(")")[0]
+            current = dumps[name] = []
+        elif current is None or _is_message(line):
+            messages.append(line)
+        else:
+            current.append(line)
+    return "".join(messages), {name: "".join(lines) for name, lines in dumps.items()}
+
+
+def _is_message(line: str) -> bool:
+    """True for a line of the driver among the lines of a dump."""
+    return line.startswith(("[ERROR]", "[WARNING]", "[NOTE]")) or ": error: " in line
+
+
+__all__ = ["DriverResult", "VendorError", "compile_final", "compile_linalg", "compile_options"]

@@ -1,0 +1,185 @@
+"""Run one vendor program in a child process and turn whatever goes wrong into `VendorError`."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import re
+import signal
+import subprocess
+import tempfile
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Literal
+
+# Seconds a vendor program may take unless the caller says otherwise.
+DEFAULT_TIMEOUT = 120.0
+# Lines of stderr kept in an error.
+TAIL_LINES = 20
+
+Severity = Literal["error", "warning", "note", "remark"]
+FailureKind = Literal["error", "crash", "timeout"]
+
+# `LOCATION: severity: text`, as MLIR's source manager and the vendor's tools print it.
+_DIAGNOSTIC = re.compile(
+    r"^(?P<where>.*?):? (?P<severity>error|warning|note|remark): (?P<text>.*)$"
+)
+_QUOTED_PLACE = re.compile(r'"(?P<file>(?:[^"\\]|\\.)*)":(?P<line>\d+):(?P<column>\d+)')
+_PLAIN_PLACE = re.compile(r"^(?P<file>.+?):(?P<line>\d+):(?P<column>\d+)$")
+
+
+@dataclass(frozen=True)
+class VendorDiagnostic:
+    """One message of a vendor program; line and column are 1-based, 0 when unknown."""
+
+    file: str | None
+    line: int
+    column: int
+    severity: Severity
+    text: str
+    notes: tuple[VendorDiagnostic, ...] = ()
+
+
+@dataclass(frozen=True)
+class ToolOutput:
+    """What a successful run printed."""
+
+    stdout: str
+    stderr: str
+
+
+@dataclass
+class VendorError(RuntimeError):
+    """A vendor program failed: it reported an error, crashed, or ran past its time limit.
+
+    `returncode` is negative for a signal, None after a timeout.
+    """
+
+    tool: str
+    kind: FailureKind
+    returncode: int | None
+    diagnostics: list[VendorDiagnostic] = field(default_factory=list)
+    stderr_tail: str = ""
+    timeout: float | None = None
+
+    def __str__(self) -> str:
+        errors = [entry for entry in self.diagnostics if entry.severity == "error"]
+        if self.kind == "timeout":
+            return f"{self.tool} did not finish within {self.timeout:g} s"
+        if self.kind == "crash":
+            return f"{self.tool} crashed ({self.signal_name}){_first_text(errors)}"
+        return f"{self.tool} failed{_first_text(errors) or ': ' + self.stderr_tail.strip()[-300:]}"
+
+    @property
+    def signal_name(self) -> str:
+        """Name of the signal that ended the program, such as SIGSEGV."""
+        return signal_name(self.returncode)
+
+
+def run_tool(
+    tool: Path,
+    arguments: Sequence[str],
+    text: str,
+    *,
+    timeout: float = DEFAULT_TIMEOUT,
+    ok: Iterable[int] = (0,),
+) -> ToolOutput:
+    """Run `tool` with `text` on stdin and return what it printed.
+
+    The child works in an empty temporary folder (whatever it leaves there is removed) and in its
+    own process group, all of which is killed at the time limit of `timeout` seconds.
+    """
+    with tempfile.TemporaryDirectory(prefix="flagc-vendor-") as folder:
+        child = subprocess.Popen(
+            [str(tool), *arguments],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            cwd=folder,
+            start_new_session=True,
+            env={**os.environ, "TMPDIR": folder},
+        )
+        try:
+            out, err = child.communicate(text.encode(), timeout=timeout)
+        except subprocess.TimeoutExpired:
+            _kill_group(child)
+            _, err = child.communicate()
+            raise _failure(tool, "timeout", None, err.decode(errors="replace"), timeout) from None
+        except BaseException:
+            _kill_group(child)
+            child.wait()
+            raise
+    stdout, stderr = out.decode(errors="replace"), err.decode(errors="replace")
+    if child.returncode not in ok:
+        raise failure_of(tool, child.returncode, stderr)
+    return ToolOutput(stdout, stderr)
+
+
+def failure_of(tool: Path, returncode: int, stderr: str) -> VendorError:
+    """The error for a run of `tool` that ended with `returncode`."""
+    # A shell-style 128+n status comes from tools that run under a wrapper.
+    crashed = returncode < 0 or returncode in {128 + n for n in (4, 6, 7, 8, 9, 11)}
+    return _failure(tool, "crash" if crashed else "error", returncode, stderr, None)
+
+
+def parse_diagnostics(stderr: str) -> list[VendorDiagnostic]:
+    """The diagnostics in `stderr`, in order; notes are attached to what they explain."""
+    found: list[VendorDiagnostic] = []
+    for line in stderr.splitlines():
+        match = _DIAGNOSTIC.match(line)
+        if match is None:
+            continue
+        file, number, column = _place(match["where"])
+        severity: Severity = match["severity"]  # type: ignore[assignment]
+        entry = VendorDiagnostic(file, number, column, severity, match["text"].strip())
+        if severity == "note" and found:
+            last = found[-1]
+            found[-1] = VendorDiagnostic(
+                last.file, last.line, last.column, last.severity, last.text, (*last.notes, entry)
+            )
+        else:
+            found.append(entry)
+    return found
+
+
+def signal_name(returncode: int | None) -> str:
+    """`SIGSEGV` for -11 and for 139; the number where there is no name."""
+    if returncode is None:
+        return "unknown signal"
+    number = -returncode if returncode < 0 else returncode - 128
+    try:
+        return signal.Signals(number).name
+    except ValueError:
+        return f"status {returncode}"
+
+
+def _place(where: str) -> tuple[str | None, int, int]:
+    """File, line and column of a location; of an inlined call, the caller's in the user's file."""
+    places = [
+        (match["file"], int(match["line"]), int(match["column"]))
+        for match in _QUOTED_PLACE.finditer(where)
+    ]
+    if not places:
+        plain = _PLAIN_PLACE.match(where.strip())
+        if plain is None or plain["file"].startswith("<"):
+            return None, 0, 0
+        return plain["file"], int(plain["line"]), int(plain["column"])
+    own = [place for place in places if "/triton/language/" not in place[0]]
+    return (own or places)[-1 if "callsite(" in where else 0]
+
+
+def _failure(
+    tool: Path, kind: FailureKind, returncode: int | None, stderr: str, timeout: float | None
+) -> VendorError:
+    tail = "\n".join(stderr.splitlines()[-TAIL_LINES:])
+    return VendorError(tool.name, kind, returncode, parse_diagnostics(stderr), tail, timeout)
+
+
+def _first_text(errors: list[VendorDiagnostic]) -> str:
+    return f": {errors[0].text}" if errors else ""
+
+
+def _kill_group(child: subprocess.Popen[bytes]) -> None:
+    with contextlib.suppress(ProcessLookupError, PermissionError):
+        os.killpg(child.pid, signal.SIGKILL)
