@@ -1,1 +1,1 @@
-"""Targets: one folder each, all implementing the same protocol."""
+"""The targets flagc compiles for: one folder each."""

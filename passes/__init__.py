@@ -1,0 +1,1 @@
+"""The built-in passes: one file a pass, a folder a level."""

@@ -1,0 +1,1 @@
+"""Analyses that run at any level."""

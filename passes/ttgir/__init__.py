@@ -1,0 +1,1 @@
+"""Built-in passes of level ttgir."""

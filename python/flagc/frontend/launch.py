@@ -1,0 +1,46 @@
+"""A recorded launch of a kernel."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from flagc.pipeline.target import KernelSource, Source
+
+
+@dataclass
+class Launch:
+    """One kernel specialisation and the grids it was launched with.
+
+    Attributes:
+        source: the specialised kernel, or IR read from a file.
+        options: compile options (`num_warps`, `num_stages`, ...) as Triton's launcher gave them.
+        grids: the grid of each launch, three numbers each; empty when it was only warmed up.
+        note: what the user should know about how the specialisation was chosen.
+    """
+
+    source: Source
+    options: Mapping[str, Any]
+    grids: list[tuple[int, int, int]] = field(default_factory=list)
+    note: str = ""
+
+    def describe(self) -> dict[str, Any]:
+        """Return the launch as plain data, for `--format json`."""
+        described: dict[str, Any] = {"kernel": self.source.name, "grids": [*map(list, self.grids)]}
+        if isinstance(self.source, KernelSource):
+            names = self.source.function.arg_names
+            described["signature"] = {k: str(v) for k, v in self.source.signature.items()}
+            described["constexprs"] = {
+                ".".join([names[path[0]], *map(str, path[1:])]): str(value)
+                for path, value in self.source.constexprs.items()
+            }
+            described["divisible_by_16"] = [
+                names[path[0]] for path, value in self.source.attributes.items() if value
+            ]
+        described["options"] = {
+            name: self.options[name]
+            for name in ("num_warps", "num_stages", "num_ctas", "maxnreg")
+            if self.options.get(name) is not None
+        }
+        return described

@@ -1,0 +1,123 @@
+"""Run a user's Triton script with its launches recorded."""
+
+from __future__ import annotations
+
+import runpy
+import sys
+import traceback
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from triton.runtime.jit import JITFunction
+
+from flagc.errors import FlagcError, KernelError, UsageError
+from flagc.frontend.launch import Launch
+from flagc.frontend.recorder import LaunchRecorder, recording
+from flagc.pipeline.target import Target
+
+
+@dataclass
+class ScriptRun:
+    """What running a script gave.
+
+    Attributes:
+        launches: the recorded launches.
+        note: set when the script stopped early for a reason that is no error (it checked results,
+            which do not exist while launches are only recorded).
+        error: set when it stopped early because of an error of its own.
+    """
+
+    launches: list[Launch]
+    note: str = ""
+    error: str = ""
+
+
+def run_script(
+    path: Path, arguments: Sequence[str], target: Target, autotune_config: int = 0
+) -> ScriptRun:
+    """Run the script at `path` as `__main__` with `arguments`, and return its launches.
+
+    Raises:
+        UsageError: no such file.
+        KernelError: the script failed before it launched anything.
+    """
+    if not path.is_file():
+        raise UsageError(f"no such file: {path}")
+    recorder = LaunchRecorder(target, autotune_config)
+    saved_arguments, saved_path = sys.argv, list(sys.path)
+    sys.argv = [str(path), *arguments]
+    sys.path.insert(0, str(path.resolve().parent))
+    run = ScriptRun(recorder.launches)
+    try:
+        with recording(recorder):
+            runpy.run_path(str(path), run_name="__main__")
+    except FlagcError:
+        raise
+    except SystemExit as stop:
+        if stop.code not in (None, 0) and not recorder.launches:
+            raise KernelError(f"{path} exited with status {stop.code}") from stop
+    except BaseException as error:
+        if isinstance(error, KeyboardInterrupt):
+            raise
+        message = script_error(error, path)
+        if not recorder.launches:
+            raise KernelError(message) from error
+        if isinstance(error, AssertionError):
+            line = message.split(": error:", maxsplit=1)[0]
+            run.note = (
+                f"{line}: the script checks results here and was stopped: launches are recorded, "
+                "not executed, so there are no results"
+            )
+        else:
+            run.error = message
+    finally:
+        sys.argv, sys.path[:] = saved_arguments, saved_path
+    return run
+
+
+def script_error(error: BaseException, path: Path) -> str:
+    """Return `file:line: error: ...` for an exception of a user's script, with the user's line."""
+    if isinstance(error, SyntaxError) and error.filename:
+        source = f"\n{error.text.rstrip()}" if error.text else ""
+        caret = f"\n{' ' * ((error.offset or 1) - 1)}^" if error.text else ""
+        place = f"{error.filename}:{error.lineno}:{error.offset or 1}"
+        return f"{place}: error: {error.msg}{source}{caret}"
+    frames = traceback.extract_tb(error.__traceback__)
+    own = [frame for frame in frames if Path(frame.filename).resolve() == path.resolve()]
+    hint = ""
+    if "CUDA" in str(error) or "NVIDIA driver" in str(error):
+        hint = (
+            "; flagc runs scripts without a GPU: create tensors on the CPU, or on "
+            "triton.runtime.driver.active.get_active_torch_device()"
+        )
+    text = f"error: {type(error).__name__}: {error}{hint}"
+    if not own:
+        return f"{path}: {text}"
+    return f"{own[-1].filename}:{own[-1].lineno}: {text}\n    {own[-1].line}"
+
+
+def defined_kernels(path: Path) -> dict[str, JITFunction]:
+    """Return the JIT functions that the file at `path` defines, without running its main part.
+
+    Raises:
+        UsageError: no such file.
+        KernelError: importing the file failed.
+    """
+    if not path.is_file():
+        raise UsageError(f"no such file: {path}")
+    saved_path = list(sys.path)
+    sys.path.insert(0, str(path.resolve().parent))
+    try:
+        names = runpy.run_path(str(path), run_name=path.stem)
+    except Exception as error:
+        raise KernelError(script_error(error, path)) from error
+    finally:
+        sys.path[:] = saved_path
+    kernels: dict[str, JITFunction] = {}
+    for name, value in names.items():
+        while hasattr(value, "fn") and not isinstance(value, JITFunction):
+            value = value.fn  # unwrap autotune and heuristics
+        if isinstance(value, JITFunction):
+            kernels[name] = value
+    return kernels

@@ -1,0 +1,177 @@
+"""Compile one kernel for one target: every stage in order, with passes at their places."""
+
+from __future__ import annotations
+
+import hashlib
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from flagc.errors import UsageError, nearest
+from flagc.pipeline import cache
+from flagc.pipeline.diagnostics import Findings
+from flagc.pipeline.fingerprint import pipeline_fingerprint
+from flagc.pipeline.instrumentation import InstrumentationOptions, Journal, Records
+from flagc.pipeline.manager import PassManager, check_places, passes_at_end
+from flagc.pipeline.pipeline_text import PlacedPass
+from flagc.pipeline.stages import Payload, Stage
+from flagc.pipeline.target import Compilation, IrSource, Source, Target
+
+
+@dataclass(frozen=True)
+class Artifact:
+    """The result of one stage: `content` is IR or assembly text, or a binary.
+
+    `seconds` is the wall-clock time of the stage with its passes.
+    """
+
+    stage: str
+    suffix: str
+    content: str | bytes
+    seconds: float
+
+
+@dataclass
+class CompileResult:
+    """Everything that one compilation produced. Picklable."""
+
+    name: str
+    target: str
+    artifacts: list[Artifact]
+    metadata: dict[str, Any]
+    findings: Findings
+    records: Records
+    cached: bool = False
+    seconds: float = 0.0
+
+    def artifact(self, stage: str) -> Artifact:
+        """Return the result of `stage`.
+
+        Raises:
+            UsageError: the stage was not reached, or does not exist.
+        """
+        for artifact in self.artifacts:
+            if artifact.stage == stage:
+                return artifact
+        produced = [artifact.stage for artifact in self.artifacts]
+        raise UsageError(f"no stage '{stage}' was produced; {nearest(stage, produced)}")
+
+
+@dataclass(frozen=True)
+class CompileRequest:
+    """What to compile, and how.
+
+    Attributes:
+        options: compile options such as `num_warps`; those left out get the target's defaults.
+        stop_after: the last stage to run; None runs all.
+    """
+
+    source: Source
+    target: Target
+    options: Mapping[str, Any] = field(default_factory=dict)
+    passes: Sequence[PlacedPass] = ()
+    instrumentation: InstrumentationOptions = InstrumentationOptions()
+    stop_after: str | None = None
+
+    def key(self) -> str:
+        """Return the digest under which the result is cached."""
+        parts = (
+            self.source.key(),
+            self.target.key(),
+            repr(sorted((name, str(value)) for name, value in self.options.items())),
+            pipeline_fingerprint(self.passes),
+            str(self.stop_after),
+        )
+        return hashlib.sha256("\x1f".join(parts).encode()).hexdigest()
+
+    @property
+    def cacheable(self) -> bool:
+        """False when observations are asked for that only a real run can make."""
+        return not self.instrumentation.every_step
+
+
+def cached_result(request: CompileRequest) -> CompileResult | None:
+    """Return the cached result of `request`, if there is one."""
+    if not request.cacheable:
+        return None
+    started = time.perf_counter()
+    result = cache.load(request.key())
+    if not isinstance(result, CompileResult):
+        return None
+    return replace(result, cached=True, seconds=time.perf_counter() - started)
+
+
+def compile_kernel(request: CompileRequest, journal: Journal | None = None) -> CompileResult:
+    """Compile in this process, and keep the result in the cache.
+
+    Raises:
+        KernelError, PassFailure: the kernel, a pass or a stage failed.
+        UsageError: a pass has no place in this target, or `stop_after` is no stage.
+    """
+    started = time.perf_counter()
+    journal = journal or Journal()
+    journal.enter("frontend", "")
+    compilation = request.target.begin(request.source, request.options)
+    check_places(request.passes, compilation.stages)
+    _check_stage_name(request.stop_after, compilation.stages)
+    manager = PassManager(
+        request.passes,
+        request.target.facts,
+        compilation.options,
+        request.instrumentation,
+        journal,
+        Findings(diagnostics=compilation.diagnostics),
+    )
+    artifacts = _run_stages(request, compilation, manager)
+    result = CompileResult(
+        name=request.source.name,
+        target=request.target.name,
+        artifacts=artifacts,
+        metadata=compilation.metadata,
+        findings=manager.findings,
+        records=manager.records,
+        seconds=time.perf_counter() - started,
+    )
+    if request.cacheable:
+        cache.store(request.key(), result)
+    return result
+
+
+def _run_stages(
+    request: CompileRequest, compilation: Compilation, manager: PassManager
+) -> list[Artifact]:
+    artifacts: list[Artifact] = []
+    payload: Payload = compilation.payload
+    stages = compilation.stages
+    source = request.source
+    started = time.perf_counter()
+    if isinstance(source, IrSource):
+        index = [stage.name for stage in stages].index(source.stage)
+        first, stages = stages[index], stages[index + 1 :]
+        manager.journal.enter(first.name, "parse", ir=lambda: source.content)
+        payload = first.read(source.content)
+        for placed in passes_at_end(manager.passes, first):
+            payload = manager.run_pass(placed.instance, first, payload)
+        artifacts.append(_artifact(first, payload, started))
+        if request.stop_after == first.name:
+            return artifacts
+    for stage in stages:
+        started = time.perf_counter()
+        payload = manager.run_stage(stage, payload)
+        if payload is None:  # the stage's tool is missing; its diagnostic says so
+            break
+        artifacts.append(_artifact(stage, payload, started))
+        if request.stop_after == stage.name:
+            break
+    return artifacts
+
+
+def _artifact(stage: Stage, payload: Payload, started: float) -> Artifact:
+    return Artifact(stage.name, stage.suffix, stage.text(payload), time.perf_counter() - started)
+
+
+def _check_stage_name(name: str | None, stages: Sequence[Stage]) -> None:
+    names = [stage.name for stage in stages]
+    if name is not None and name not in names:
+        raise UsageError(f"unknown stage '{name}'; {nearest(name, names)}")

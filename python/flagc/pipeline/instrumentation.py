@@ -1,0 +1,79 @@
+"""What is recorded about passes while they run: IR dumps, times, changes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import Literal
+
+from flagc.ir.difference import OperationChange
+
+
+@dataclass(frozen=True)
+class InstrumentationOptions:
+    """Which observations a compilation makes beyond its result.
+
+    Attributes:
+        print_ir: print the IR after every pass, or after every pass that changed it.
+        time_passes: time every pass of the target and of the user on its own.
+    """
+
+    print_ir: Literal["never", "all", "change"] = "never"
+    time_passes: bool = False
+
+    @property
+    def every_step(self) -> bool:
+        """True when each of the target's passes has to run on its own."""
+        return self.print_ir != "never" or self.time_passes
+
+
+@dataclass(frozen=True)
+class PassTiming:
+    """Wall-clock `seconds` of one pass; `native` tells a target's own pass from a Python pass."""
+
+    stage: str
+    name: str
+    seconds: float
+    native: bool
+
+
+@dataclass(frozen=True)
+class PrintedIr:
+    """IR after one pass, for `--print-ir-after-*`."""
+
+    stage: str
+    name: str
+    text: str
+
+
+@dataclass
+class Records:
+    """What instrumentation recorded in one compilation. Picklable."""
+
+    timings: list[PassTiming] = field(default_factory=list)
+    printed: list[PrintedIr] = field(default_factory=list)
+
+
+class Journal:
+    """Notes where a compilation is, so that a parent process can tell where it died.
+
+    The base class notes nothing; `flagc.pipeline.isolation` has the one that writes to disk.
+    """
+
+    def enter(
+        self,
+        stage: str,
+        step: str,
+        *,
+        native: bool = True,
+        ir: Callable[[], str | bytes] | None = None,
+    ) -> None:
+        """Note that `step` of `stage` begins; `ir` gives the IR it runs on, when asked for."""
+
+    def changed(self, pass_name: str, changes: Sequence[OperationChange]) -> None:
+        """Note which ops a Python pass changed."""
+
+    @property
+    def detailed(self) -> bool:
+        """True when every step must be entered on its own, with its IR."""
+        return False

@@ -1,0 +1,275 @@
+"""The pass manager: runs one stage with Python passes at their places."""
+
+from __future__ import annotations
+
+import sys
+import time
+import traceback
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from flagc.errors import FlagcError, KernelError, UsageError, nearest
+from flagc.ir.difference import changed_operations
+from flagc.ir.module import Module
+from flagc.pipeline.context import PassContext
+from flagc.pipeline.diagnostics import Diagnostic, Findings, PassFailure
+from flagc.pipeline.instrumentation import (
+    InstrumentationOptions,
+    Journal,
+    PassTiming,
+    PrintedIr,
+    Records,
+)
+from flagc.pipeline.passes import Pass
+from flagc.pipeline.pipeline_text import PlacedPass
+from flagc.pipeline.stages import Payload, Stage
+from flagc.pipeline.stderr_capture import captured_stderr, compiler_messages
+
+
+@dataclass
+class PassManager:
+    """Runs stages with `passes` at their places, and keeps what they said and what was observed.
+
+    Attributes:
+        target_facts: handed to passes as `context.target`.
+        options: the kernel's compile options, handed to passes as `context.options`.
+    """
+
+    passes: Sequence[PlacedPass]
+    target_facts: Any
+    options: Mapping[str, Any]
+    instrumentation: InstrumentationOptions = InstrumentationOptions()
+    journal: Journal = field(default_factory=Journal)
+    findings: Findings = field(default_factory=Findings)
+    records: Records = field(default_factory=Records)
+
+    def run_stage(
+        self, stage: Stage, payload: Payload, first_step: str | None = None
+    ) -> Payload:
+        """Run `stage` on `payload`, from `first_step` if given, then the passes at its end.
+
+        Raises:
+            PassFailure: a Python pass failed, or left IR that the verifier rejects.
+            KernelError: one of the target's own passes failed.
+        """
+        observer = _Observer(self, stage)
+        by_steps = (
+            observer.has_anchored
+            or self.instrumentation.every_step
+            or self.journal.detailed
+            or first_step is not None
+        )
+        self.journal.enter(stage.name, "")
+        failure: Exception | None = None
+        with captured_stderr() as captured:
+            try:
+                payload = stage.run(payload, observer if by_steps else None, first_step)
+            except FlagcError:
+                raise
+            except Exception as error:
+                failure = error
+        if failure is not None:
+            raise stage_failure(stage.name, observer.current, failure, captured.text) from failure
+        sys.stderr.write(captured.text)
+        for placed in passes_at_end(self.passes, stage):
+            payload = self.run_pass(placed.instance, stage, payload)
+        return payload
+
+    def run_pass(self, instance: Pass, stage: Stage, payload: Payload) -> Payload:
+        """Run one Python pass on `payload` and return the verified result."""
+        self.journal.enter(stage.name, instance.name, native=False, ir=lambda: stage.text(payload))
+        started = time.perf_counter()
+        module = stage.export(payload)
+        before = module.text()
+        self._call(instance, module, stage.name)
+        after = module.text()
+        if after != before and self.journal.detailed:
+            self.journal.changed(instance.name, changed_operations(before, after))
+            self.journal.enter(stage.name, f"verifier after {instance.name}", ir=lambda: after)
+        result = self._verified(instance, module, stage, before)
+        if self.instrumentation.time_passes:
+            seconds = time.perf_counter() - started
+            self.records.timings.append(PassTiming(stage.name, instance.name, seconds, False))
+        self.print_ir(stage, instance.name, result, changed=after != before)
+        return result
+
+    def _call(self, instance: Pass, module: Module, stage_name: str) -> None:
+        context = PassContext(
+            module, instance.name, stage_name, self.target_facts, self.options, self.findings
+        )
+        try:
+            with module.context:
+                instance.run(module, context)
+        except FlagcError:
+            raise
+        except Exception as error:
+            last = traceback.extract_tb(error.__traceback__)[-1]
+            diagnostic = Diagnostic(
+                "error",
+                f"the pass raised {type(error).__name__}: {error} ({last.filename}:{last.lineno})",
+                instance.name,
+                stage_name,
+            )
+            raise PassFailure(diagnostic, traceback.format_exc()) from error
+
+    def _verified(self, instance: Pass, module: Module, stage: Stage, before: str) -> Payload:
+        failure: Exception | None = None
+        with captured_stderr() as captured:
+            try:
+                return stage.import_module(module)
+            except Exception as error:
+                failure = error
+        messages = [m for m in compiler_messages(captured.text) if m.severity == "error"]
+        first = messages[0] if messages else None
+        changes = changed_operations(before, module.text(), limit=1)
+        diagnostic = Diagnostic(
+            "error",
+            "left IR that the verifier rejects: "
+            + (first.message if first else str(failure))
+            + (f"; the pass changed {changes[0]}" if changes else ""),
+            instance.name,
+            stage.name,
+            location=first.location if first else None,
+        )
+        raise PassFailure(diagnostic) from failure
+
+    def print_ir(self, stage: Stage, name: str, payload: Payload, *, changed: bool) -> None:
+        """Record the IR after a pass, when `--print-ir-after-*` asks for it."""
+        mode = self.instrumentation.print_ir
+        if mode == "all" or (mode == "change" and changed):
+            text = stage.text(payload)
+            assert isinstance(text, str)
+            self.records.printed.append(PrintedIr(stage.name, name, text))
+
+
+class _Observer:
+    """Runs anchored Python passes, and records the target's own passes."""
+
+    def __init__(self, manager: PassManager, stage: Stage) -> None:
+        self._manager = manager
+        self._stage = stage
+        self._before: dict[str, list[Pass]] = {}
+        self._after: dict[str, list[Pass]] = {}
+        self._started = 0.0
+        self._text_before: str | bytes | None = None
+        self.current = ""
+        for placed in manager.passes:
+            if placed.anchor is not None and placed.anchor.stage == stage.name:
+                side = self._before if placed.anchor.side == "before" else self._after
+                side.setdefault(placed.anchor.step, []).append(placed.instance)
+
+    @property
+    def has_anchored(self) -> bool:
+        return bool(self._before or self._after)
+
+    def wants(self, step: str) -> bool:
+        manager = self._manager
+        return (
+            manager.instrumentation.every_step
+            or manager.journal.detailed
+            or step in self._before
+            or step in self._after
+        )
+
+    def before(self, step: str, payload: Payload) -> Payload:
+        for instance in self._before.get(step, ()):
+            payload = self._manager.run_pass(instance, self._stage, payload)
+        self.current = step
+        self._manager.journal.enter(
+            self._stage.name, step, ir=lambda: self._stage.text(payload)
+        )
+        if self._manager.instrumentation.print_ir == "change":
+            self._text_before = self._stage.text(payload)
+        self._started = time.perf_counter()
+        return payload
+
+    def after(self, step: str, payload: Payload) -> Payload:
+        manager = self._manager
+        seconds = time.perf_counter() - self._started
+        if manager.instrumentation.time_passes:
+            manager.records.timings.append(PassTiming(self._stage.name, step, seconds, True))
+        if manager.instrumentation.print_ir != "never":
+            text = self._stage.text(payload)
+            manager.print_ir(self._stage, step, payload, changed=text != self._text_before)
+        for instance in self._after.get(step, ()):
+            payload = manager.run_pass(instance, self._stage, payload)
+        return payload
+
+
+def passes_at_end(passes: Sequence[PlacedPass], stage: Stage) -> list[PlacedPass]:
+    """Return those of `passes` that run at the end of `stage`."""
+    if stage.level is None:
+        return []
+    return [
+        placed
+        for placed in passes
+        if placed.anchor is None
+        and (
+            placed.stage == stage.name
+            or (placed.stage is None and placed.instance.level in (stage.level, "any"))
+        )
+    ]
+
+
+def stage_failure(stage: str, step: str, error: Exception, stderr: str) -> KernelError:
+    """Turn the failure of a target's own pass into one message with the kernel's line."""
+    messages = [m for m in compiler_messages(stderr) if m.severity == "error"]
+    where = f"{stage}, pass {step}" if step else f"stage {stage}"
+    if messages:
+        first = messages[0]
+        location = f"{first.location}: " if first.location else ""
+        return KernelError(f"{location}error: {first.message} [{where}]")
+    text = stderr.strip().splitlines()
+    tail = f": {text[-1]}" if text else ""
+    return KernelError(f"error: {error} [{where}]{tail}")
+
+
+def check_places(passes: Sequence[PlacedPass], stages: Sequence[Stage]) -> None:
+    """Check that every pass of a pipeline has a place among `stages`.
+
+    Raises:
+        UsageError: unknown stage or step (naming the nearest), a pass of another level, or an
+            ambiguous step.
+    """
+    by_name = {stage.name: stage for stage in stages}
+    levels = {stage.level for stage in stages if stage.level}
+    for placed in passes:
+        instance = placed.instance
+        stage_name = placed.anchor.stage if placed.anchor else placed.stage
+        if stage_name is None:
+            if instance.level != "any" and instance.level not in levels:
+                raise UsageError(
+                    f"pass '{instance.name}' works on {instance.level}, which this target does "
+                    f"not have; its levels: {', '.join(sorted(levels))}"
+                )
+            continue
+        stage = by_name.get(stage_name)
+        if stage is None:
+            raise UsageError(f"unknown stage '{stage_name}'; {nearest(stage_name, list(by_name))}")
+        level = stage.inner_level if placed.anchor else stage.level
+        if level is None:
+            raise UsageError(
+                f"'{placed}': Python passes cannot run "
+                + (f"inside stage '{stage_name}'" if placed.anchor else f"after '{stage_name}'")
+            )
+        if placed.anchor is not None:
+            _check_step(placed.anchor.step, stage)
+        if instance.level not in ("any", level):
+            raise UsageError(
+                f"pass '{instance.name}' works on {instance.level}, not on {level} "
+                f"(written at '{placed}')"
+            )
+
+
+def _check_step(step: str, stage: Stage) -> None:
+    steps = list(stage.steps())
+    if step in steps:
+        return
+    repeats = [name for name in steps if name.split("#")[0] == step]
+    if repeats:
+        raise UsageError(
+            f"'{step}' runs {len(repeats)} times in stage {stage.name}; say which: "
+            + ", ".join(f"'{name}'" for name in repeats)
+        )
+    raise UsageError(f"stage {stage.name} has no pass '{step}'; {nearest(step, steps)}")

@@ -1,0 +1,93 @@
+"""Stages of a compilation, and the protocol by which passes reach inside them."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+from typing import Any, Protocol
+
+from flagc.ir.module import Module
+
+Payload = Any  # what flows between stages: a libtriton module, IR text, or a binary
+
+
+class StepObserver(Protocol):
+    """Looks at, and may replace, a stage's payload between the target's own passes ("steps")."""
+
+    def wants(self, step: str) -> bool:
+        """Tell whether `before` or `after` has anything to do at `step`."""
+        ...
+
+    def before(self, step: str, payload: Payload) -> Payload:
+        """Return the payload on which `step` runs."""
+        ...
+
+    def after(self, step: str, payload: Payload) -> Payload:
+        """Return the payload with which the stage goes on after `step`."""
+        ...
+
+
+class Stage(ABC):
+    """One arrow of a target's compilation, e.g. TTIR -> TTGIR.
+
+    Attributes:
+        name: the stage's name on the command line, and of its result.
+        suffix: the file name suffix of its result, with the dot.
+        level: the IR level of the stage's result, or None where Python passes cannot run on it.
+        inner_level: the IR level between the stage's steps; None where nothing can be inserted.
+    """
+
+    name: str
+    suffix: str
+    level: str | None = None
+    inner_level: str | None = None
+
+    @abstractmethod
+    def run(
+        self, payload: Payload, observer: StepObserver | None, first_step: str | None = None
+    ) -> Payload:
+        """Run the stage; with an observer, step by step wherever the observer wants it.
+
+        `first_step` leaves out the steps before it; only given together with an observer.
+        """
+
+    def steps(self) -> Sequence[str]:
+        """Return the names of the stage's own passes in order; repeated names carry `#n`."""
+        return ()
+
+    @abstractmethod
+    def text(self, payload: Payload) -> str | bytes:
+        """Return the payload as the file content that `--dump-ir` writes."""
+
+    def export(self, payload: Payload) -> Module:
+        """Return the payload as a module for Python passes. May consume the payload."""
+        raise NotImplementedError(f"stage {self.name} has no IR that Python passes can change")
+
+    def import_module(self, module: Module) -> Payload:
+        """Return a module as this stage's payload, verified.
+
+        Raises:
+            RuntimeError: the verifier rejects it; its diagnostics go to file descriptor 2.
+        """
+        raise NotImplementedError(f"stage {self.name} has no IR that Python passes can change")
+
+    def read(self, content: str) -> Payload:
+        """Return the payload that `content`, as written by `text`, stands for.
+
+        Raises:
+            KernelError: the content is no IR of this stage.
+        """
+        raise NotImplementedError(f"stage {self.name} cannot be read back")
+
+
+def number_repeats(names: Sequence[str]) -> list[str]:
+    """Return `names` with `#1`, `#2`, ... on those that occur more than once."""
+    totals: dict[str, int] = {}
+    for name in names:
+        totals[name] = totals.get(name, 0) + 1
+    seen: dict[str, int] = {}
+    numbered = []
+    for name in names:
+        seen[name] = seen.get(name, 0) + 1
+        numbered.append(f"{name}#{seen[name]}" if totals[name] > 1 else name)
+    return numbered

@@ -1,0 +1,126 @@
+"""The protocol that every target implements, and the sources a compilation can start from."""
+
+from __future__ import annotations
+
+import hashlib
+from abc import ABC, abstractmethod
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from flagc.pipeline.diagnostics import Diagnostic
+from flagc.pipeline.stages import Payload, Stage
+
+
+@dataclass(frozen=True)
+class KernelSource:
+    """A Triton kernel specialised for one launch.
+
+    Attributes:
+        function: the `triton.JITFunction`.
+        signature: Triton type text by argument name (`*fp16`, `i32`, `constexpr`).
+        constexprs: values by argument path, as `ASTSource` takes them.
+        attributes: specialisations (`tt.divisibility`) by argument path.
+    """
+
+    function: Any
+    signature: Mapping[str, Any]
+    constexprs: Mapping[Any, Any]
+    attributes: Mapping[Any, Any]
+
+    @property
+    def name(self) -> str:
+        """The kernel function's name."""
+        return str(self.function.__name__)
+
+    def key(self) -> str:
+        """Return a text that changes whenever the kernel or its specialisation does."""
+        return "|".join(
+            (
+                self.function.cache_key,
+                repr(sorted(self.signature.items())),
+                repr(sorted((str(k), _constant_key(v)) for k, v in self.constexprs.items())),
+                repr(sorted((str(k), str(v)) for k, v in self.attributes.items())),
+            )
+        )
+
+
+def _constant_key(value: Any) -> str:
+    return str(value.cache_key) if hasattr(value, "cache_key") else f"{type(value).__name__}:{value}"
+
+
+@dataclass(frozen=True)
+class IrSource:
+    """IR text of one stage, read from a file; compilation goes on after that stage.
+
+    Attributes:
+        name: the name given to the kernel in messages and file names.
+        stage: the stage whose result `content` is.
+        content: the IR text.
+        origin: the file's path, for messages.
+    """
+
+    name: str
+    stage: str
+    content: str
+    origin: str
+
+    def key(self) -> str:
+        """Return a text that changes whenever the IR does."""
+        return f"{self.stage}|{hashlib.sha256(self.content.encode()).hexdigest()}"
+
+
+Source = KernelSource | IrSource
+
+
+@dataclass
+class Compilation:
+    """A compilation that a target has prepared.
+
+    Attributes:
+        stages: all stages in order.
+        payload: what the first stage to run takes; None when it comes from an `IrSource`.
+        options: the complete compile options.
+        metadata: what stages note for launching (`shared`, `num_warps`, `mix_mode`, ...).
+        diagnostics: notes of the target about this compilation, e.g. a tool that is missing.
+    """
+
+    stages: list[Stage]
+    payload: Payload
+    options: dict[str, Any]
+    metadata: dict[str, Any] = field(default_factory=dict)
+    diagnostics: list[Diagnostic] = field(default_factory=list)
+
+
+class Target(ABC):
+    """One chip to compile for.
+
+    Attributes:
+        name: the complete name, e.g. `cuda:sm90` or `ascend:910B3`.
+        facts: the chip's data, handed to passes as `context.target`.
+        default_passes: pipeline text that runs unless the user leaves passes out.
+    """
+
+    name: str
+    facts: Any
+    default_passes: str = ""
+
+    @abstractmethod
+    def triton_target(self) -> Any:
+        """Return the `GPUTarget` that Triton's frontend specialises kernels for."""
+
+    @abstractmethod
+    def stages(self) -> list[Stage]:
+        """Return the stages with their steps, for checking and listing; they are not run."""
+
+    @abstractmethod
+    def begin(self, source: Source, options: Mapping[str, Any]) -> Compilation:
+        """Prepare the compilation of `source`.
+
+        Raises:
+            KernelError: the kernel has an error of its own (with the user's line).
+        """
+
+    @abstractmethod
+    def key(self) -> str:
+        """Return a text that changes with the target and the versions of its toolchain."""

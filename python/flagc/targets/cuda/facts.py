@@ -1,0 +1,61 @@
+"""Facts about NVIDIA GPUs, by compute capability."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from flagc.errors import UsageError, nearest
+
+
+@dataclass(frozen=True)
+class CudaFacts:
+    """What a pass may want to know of a GPU.
+
+    Attributes:
+        capability: compute capability times ten (90 for sm_90).
+        matrix_instruction: the PTX matrix instruction Triton targets.
+        shared_memory: bytes of shared memory one thread block can use, opted in.
+        multiprocessors: of the family's data centre or flagship part (A100, H100 SXM, B200,
+            RTX 5090), for scripts that size a persistent grid.
+        registers: 32-bit registers of one multiprocessor.
+
+    Source: CUDA C++ Programming Guide, "Compute Capabilities" (technical specifications table);
+    multiprocessor counts from NVIDIA's architecture white papers.
+    """
+
+    capability: int
+    matrix_instruction: str
+    shared_memory: int
+    multiprocessors: int
+    registers: int = 65536
+
+    def device_properties(self) -> dict[str, int]:
+        """Return what Triton's `get_device_properties` tells a script that only records."""
+        return {
+            "max_shared_mem": self.shared_memory,
+            "max_num_regs": self.registers,
+            "multiprocessor_count": self.multiprocessors,
+            "warpSize": 32,
+        }
+
+
+CUDA_FACTS = {
+    "sm80": CudaFacts(80, "mma.sync", 163 * 1024, 108),
+    "sm90": CudaFacts(90, "wgmma", 227 * 1024, 132),
+    "sm100": CudaFacts(100, "tcgen05", 227 * 1024, 148),
+    "sm120": CudaFacts(120, "mma.sync", 99 * 1024, 170),
+}
+
+# What plain `--target cuda` means on a machine that has no GPU to ask.
+DEFAULT_CHIP = "sm90"
+
+
+def cuda_facts(chip: str) -> CudaFacts:
+    """Return the facts of `chip`, e.g. `sm90`.
+
+    Raises:
+        UsageError: not one of the supported chips.
+    """
+    if chip not in CUDA_FACTS:
+        raise UsageError(f"unknown CUDA chip '{chip}'; {nearest(chip, list(CUDA_FACTS))}")
+    return CUDA_FACTS[chip]

@@ -1,0 +1,108 @@
+"""Triton's NVIDIA stages as flagc stages."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from flagc.errors import KernelError
+from flagc.ir import triton_bridge
+from flagc.ir.module import Module
+from flagc.pipeline.stages import Payload, Stage, StepObserver
+from flagc.pipeline.stderr_capture import captured_stderr, compiler_messages
+from flagc.targets.cuda.pass_recorder import list_steps, run_observed
+
+# The level between the passes of a stage, and of its result.
+_LEVELS = {"ttir": ("ttir", "ttir"), "ttgir": ("ttgir", "ttgir"), "llir": ("llvm-dialect", None)}
+
+
+class TritonStage(Stage):
+    """One stage of Triton's NVIDIA backend, run by the backend's own function.
+
+    `context` is the libtriton context that modules live in; `metadata` is the backend's.
+    """
+
+    def __init__(
+        self,
+        name: str,
+        function: Callable[[Any, dict[str, Any]], Any],
+        context: Any,
+        metadata: dict[str, Any],
+    ) -> None:
+        self.name = name
+        self.suffix = f".{name}"
+        self.inner_level, self.level = _LEVELS.get(name, (None, None))
+        self._function = function
+        self._context = context
+        self._metadata = metadata
+
+    def run(
+        self, payload: Payload, observer: StepObserver | None, first_step: str | None = None
+    ) -> Payload:
+        """Run the backend's function, with `observer` between its passes if given."""
+        if observer is None or self.inner_level is None:
+            return self._function(payload, self._metadata)
+        return run_observed(self._function, payload, self._metadata, observer, first_step)
+
+    def steps(self) -> Sequence[str]:
+        """Return the names of the backend's passes in this stage."""
+        if self.inner_level is None:
+            return ()
+        empty = triton_bridge.import_text("module {}", self._context)
+        return list_steps(self._function, empty)
+
+    def text(self, payload: Payload) -> str | bytes:
+        """Return a module's text with locations, assembly text, or the binary."""
+        return payload if isinstance(payload, (str, bytes)) else str(payload)
+
+    def export(self, payload: Payload) -> Module:
+        """Return libtriton's module for Python passes; consumes it."""
+        return triton_bridge.export(payload, self.level or str(self.inner_level))
+
+    def import_module(self, module: Module) -> Payload:
+        """Return the module as libtriton's, verified by Triton."""
+        return triton_bridge.import_module(module, self._context)
+
+    def read(self, content: str) -> Payload:
+        """Parse IR of this stage; LLVM IR and PTX are taken as they are."""
+        if self.level is None:
+            return content
+        return read_triton_ir(content, self.name, self._context)
+
+
+def read_triton_ir(content: str, level: str, context: Any) -> Any:
+    """Parse `content` as TTIR or TTGIR.
+
+    Raises:
+        KernelError: empty, not parsable, without a kernel, or of the other level.
+    """
+    if not content.strip():
+        # libtriton's parser segfaults on an empty file.
+        raise KernelError(f"error: the {level} file is empty")
+    failure: Exception | None = None
+    with captured_stderr() as captured:
+        try:
+            module = triton_bridge.import_text(content, context)
+        except Exception as error:
+            failure = error
+    if failure is not None:
+        messages = [m for m in compiler_messages(captured.text) if m.severity == "error"]
+        first = messages[0] if messages else None
+        line = f", line {first.location.line}:{first.location.column}" if first and first.location else ""
+        text = first.message if first else str(failure)
+        raise KernelError(f"error: not valid {level}{line}: {text}") from failure
+    is_ttgir = module.get_int_attr("ttg.num-warps") is not None
+    if is_ttgir != (level == "ttgir"):
+        found = "ttgir" if is_ttgir else "ttir"
+        raise KernelError(f"error: the file holds {found}, not {level}; name it '*.{found}'")
+    if not has_kernel(module):
+        raise KernelError(f"error: the {level} file defines no public kernel function (tt.func)")
+    return module
+
+
+def has_kernel(module: Any) -> bool:
+    """Tell whether a libtriton module has a public function."""
+    try:
+        return bool(module.get_entry_func_name())
+    except RuntimeError:
+        return False

@@ -1,0 +1,42 @@
+"""Targets by name: `cuda:sm90`, `ascend:910B3`."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from flagc.errors import UsageError, nearest
+from flagc.pipeline.target import Target
+
+
+def _cuda(chip: str) -> Target:
+    from flagc.targets.cuda.facts import DEFAULT_CHIP
+    from flagc.targets.cuda.target import CudaTarget
+
+    return CudaTarget(chip or DEFAULT_CHIP)
+
+
+def _ascend(chip: str) -> Target:
+    from flagc.targets.ascend.chips import DEFAULT_CHIP
+    from flagc.targets.ascend.target import AscendTarget
+
+    return AscendTarget(chip or DEFAULT_CHIP)
+
+
+_TARGETS: dict[str, Callable[[str], Target]] = {"ascend": _ascend, "cuda": _cuda}
+
+
+def target_by_name(text: str) -> Target:
+    """Return the target that `text` names, `family[:chip]`.
+
+    Raises:
+        UsageError: unknown family or chip; the message names the nearest.
+    """
+    family, _, chip = text.partition(":")
+    if family not in _TARGETS:
+        raise UsageError(f"unknown target '{text}'; {nearest(family, list(_TARGETS))}")
+    return _TARGETS[family](chip)
+
+
+def target_families() -> list[str]:
+    """Return the families of targets, sorted."""
+    return sorted(_TARGETS)

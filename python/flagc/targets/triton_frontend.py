@@ -1,0 +1,82 @@
+"""From a Triton kernel to TTIR, by Triton's own frontend. Shared by all targets."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from triton._C.libtriton import ir as triton_ir
+from triton.compiler.compiler import filter_traceback
+from triton.compiler.errors import CompilationError
+
+from flagc.errors import KernelError
+
+
+def new_context(backend: Any) -> Any:
+    """Return a libtriton context with Triton's dialects and the backend's loaded."""
+    context = triton_ir.context()
+    triton_ir.load_dialects(context)
+    backend.load_dialects(context)
+    return context
+
+
+def ttir_of_kernel(source: Any, target: Any, backend: Any, options: Any, context: Any) -> Any:
+    """Return the kernel's TTIR, before any pass, as a libtriton module.
+
+    Raises:
+        KernelError: the kernel does not compile; the message shows the user's line.
+    """
+    codegen = backend.get_codegen_implementation(options)
+    try:
+        return source.make_ir(target, options, codegen, backend.get_module_map(), context)
+    except CompilationError as error:
+        raise KernelError(compilation_message(error, source.fn)) from error
+    except Exception as error:
+        filter_traceback(error)
+        raise KernelError(
+            f"error: Triton's frontend failed on kernel '{source.name}' with "
+            f"{type(error).__name__}: {error}"
+        ) from error
+
+
+def compilation_message(error: CompilationError, function: Any) -> str:
+    """Return Triton's compilation error as `file:line:column: error: ...` with the source line.
+
+    The line of a kernel's error counts from the kernel's own first line; it is shown as the file's.
+    """
+    innermost: BaseException = error
+    while isinstance(innermost.__cause__, CompilationError):
+        innermost = innermost.__cause__
+    assert isinstance(innermost, CompilationError)
+    node, source = innermost.node, innermost.src
+    text = str(innermost.error_message or innermost.__cause__ or "invalid kernel")
+    callee = _function_with_source(function, source)
+    if node is None or callee is None:
+        return f"error: {text}"
+    first_line = callee.starting_line_number + _lines_before_def(callee)
+    line_text = source.split("\n")[node.lineno - 1] if source else ""
+    location = f"{callee.fn.__code__.co_filename}:{first_line + node.lineno - 1}"
+    caret = " " * node.col_offset + "^"
+    return f"{location}:{node.col_offset + 1}: error: {text}\n{line_text}\n{caret}"
+
+
+def _function_with_source(function: Any, source: str | None) -> Any:
+    """Return the JIT function, `function` or one it calls, that has the text `source`."""
+    seen: set[int] = set()
+    queue = [function]
+    while queue:
+        candidate = queue.pop()
+        if id(candidate) in seen or not hasattr(candidate, "starting_line_number"):
+            continue
+        seen.add(id(candidate))
+        if source is None or candidate.src == source:
+            return candidate
+        queue += [value for value in candidate.get_capture_scope().values() if hasattr(value, "src")]
+    return None
+
+
+def _lines_before_def(function: Any) -> int:
+    """Return how many decorator lines precede the `def` line in the function's raw source."""
+    for index, line in enumerate(function.raw_src):
+        if line.lstrip().startswith("def "):
+            return index
+    return 0
