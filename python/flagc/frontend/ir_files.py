@@ -32,7 +32,7 @@ def read_ir_file(path: Path, target: Target) -> IrSource:
     content = read_text(path)
     if not content.strip():
         raise UsageError(f"{path}: the file is empty; expected {stage.name} IR")
-    return IrSource(path.name.removesuffix(stage.suffix), stage.name, content, str(path))
+    return IrSource(path.name.removesuffix(stage.suffix), stage.name, path, content)
 
 
 def read_text(path: Path) -> str:

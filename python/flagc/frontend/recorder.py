@@ -14,7 +14,6 @@ import triton.compiler
 from triton.backends.driver import DriverBase
 from triton.runtime.autotuner import Autotuner
 from triton.runtime.driver import driver
-from triton.runtime.jit import JITFunction
 
 from flagc.errors import UsageError
 from flagc.frontend.launch import Launch
@@ -29,10 +28,12 @@ class LaunchRecorder:
         self.launches: list[Launch] = []
         self.autotune_config = autotune_config
         self.autotune_note = ""
+        self.functions: set[Any] = set()
         self._by_key: dict[str, Launch] = {}
 
     def specialise(self, source: Any, options: dict[str, Any]) -> _RecordedKernel:
         """Take the place of `triton.compile` for one specialisation."""
+        self.functions.add(source.fn)
         kernel = KernelSource(source.fn, source.signature, source.constants, source.attrs)
         key = kernel.key() + repr(sorted((k, str(v)) for k, v in options.items()))
         launch = self._by_key.get(key)
@@ -41,6 +42,13 @@ class LaunchRecorder:
             self._by_key[key] = launch
             self.launches.append(launch)
         return _RecordedKernel(launch)
+
+
+class UnknownKernelProperty(UsageError, AttributeError):
+    """The script reads a property of a compiled kernel that recording does not know.
+
+    An AttributeError too, because Triton's launcher probes for properties with `hasattr`.
+    """
 
 
 class _RecordedKernel:
@@ -59,7 +67,7 @@ class _RecordedKernel:
         self._launch.grids.append((int(grid_x), int(grid_y), int(grid_z)))
 
     def __getattr__(self, name: str) -> Any:
-        raise UsageError(
+        raise UnknownKernelProperty(
             f"the script asks the compiled kernel '{self._launch.source.name}' for '{name}', "
             "which is not known while launches are only recorded; take it from a fixed value, or "
             "name the kernel with --kernel and --signature"
@@ -162,13 +170,6 @@ def recording(recorder: LaunchRecorder) -> Iterator[None]:
         triton.compiler.compile = original_compile
         Autotuner._bench, Autotuner.run = original_bench, original_run
         driver._active = None
-        forget_compiled_kernels()
-
-
-def forget_compiled_kernels() -> None:
-    """Empty the in-memory caches of all JIT functions, which hold recorded kernels."""
-    import gc
-
-    for candidate in gc.get_objects():
-        if isinstance(candidate, JITFunction):
-            candidate.device_caches.clear()
+        # The JIT functions' in-memory caches hold recorded kernels, which nothing can run.
+        for function in recorder.functions:
+            function.device_caches.clear()

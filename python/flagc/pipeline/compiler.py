@@ -150,7 +150,7 @@ def _run_stages(
         index = [stage.name for stage in stages].index(source.stage)
         first, stages = stages[index], stages[index + 1 :]
         manager.journal.enter(first.name, "parse", ir=lambda: source.content)
-        payload = first.read(source.content)
+        payload = first.read(source.path)
         for placed in passes_at_end(manager.passes, first):
             payload = manager.run_pass(placed.instance, first, payload)
         artifacts.append(_artifact(first, payload, started))

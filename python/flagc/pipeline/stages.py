@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
+from pathlib import Path
 from typing import Any, Protocol
 
 from flagc.ir.module import Module
@@ -56,8 +57,11 @@ class Stage(ABC):
         return ()
 
     @abstractmethod
-    def text(self, payload: Payload) -> str | bytes:
-        """Return the payload as the file content that `--dump-ir` writes."""
+    def text(self, payload: Payload, *, debug: bool = True) -> str | bytes:
+        """Return the payload as the file content that `--dump-ir` writes.
+
+        `debug=False` leaves source locations out.
+        """
 
     def export(self, payload: Payload) -> Module:
         """Return the payload as a module for Python passes. May consume the payload."""
@@ -71,11 +75,14 @@ class Stage(ABC):
         """
         raise NotImplementedError(f"stage {self.name} has no IR that Python passes can change")
 
-    def read(self, content: str) -> Payload:
-        """Return the payload that `content`, as written by `text`, stands for.
+    def read(self, path: Path) -> Payload:
+        """Return the payload that the file at `path`, as written by `text`, holds.
+
+        Ops without a location of their own get the file's lines.
 
         Raises:
-            KernelError: the content is no IR of this stage.
+            UsageError: the file is no IR of this stage.
+            KernelError: it is, but the verifier rejects an op in it.
         """
         raise NotImplementedError(f"stage {self.name} cannot be read back")
 

@@ -6,6 +6,7 @@ import hashlib
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any
 
 from flagc.pipeline.diagnostics import Diagnostic
@@ -56,18 +57,18 @@ class IrSource:
     Attributes:
         name: the name given to the kernel in messages and file names.
         stage: the stage whose result `content` is.
-        content: the IR text.
-        origin: the file's path, for messages.
+        path: the file that holds the IR.
+        content: the file's text.
     """
 
     name: str
     stage: str
+    path: Path
     content: str
-    origin: str
 
     def key(self) -> str:
-        """Return a text that changes whenever the IR does."""
-        return f"{self.stage}|{hashlib.sha256(self.content.encode()).hexdigest()}"
+        """Return a text that changes whenever the IR, or the path its locations name, does."""
+        return f"{self.stage}|{self.path}|{hashlib.sha256(self.content.encode()).hexdigest()}"
 
 
 Source = KernelSource | IrSource

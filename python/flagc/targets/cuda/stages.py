@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from pathlib import Path
 from typing import Any
 
-from flagc.errors import KernelError
+from flagc.errors import FlagcError, KernelError, UsageError
 from flagc.ir import triton_bridge
 from flagc.ir.module import Module
 from flagc.pipeline.stages import Payload, Stage, StepObserver
@@ -51,9 +52,11 @@ class TritonStage(Stage):
         empty = triton_bridge.import_text("module {}", self._context)
         return list_steps(self._function, empty)
 
-    def text(self, payload: Payload) -> str | bytes:
-        """Return a module's text with locations, assembly text, or the binary."""
-        return payload if isinstance(payload, (str, bytes)) else str(payload)
+    def text(self, payload: Payload, *, debug: bool = True) -> str | bytes:
+        """Return a module's text, assembly text, or the binary."""
+        if isinstance(payload, (str, bytes)):
+            return payload
+        return str(payload) if debug else str(payload.str_nodebug())
 
     def export(self, payload: Payload) -> Module:
         """Return libtriton's module for Python passes; consumes it."""
@@ -63,41 +66,51 @@ class TritonStage(Stage):
         """Return the module as libtriton's, verified by Triton."""
         return triton_bridge.import_module(module, self._context)
 
-    def read(self, content: str) -> Payload:
+    def read(self, path: Path) -> Payload:
         """Parse IR of this stage; LLVM IR and PTX are taken as they are."""
         if self.level is None:
-            return content
-        return read_triton_ir(content, self.name, self._context)
+            return path.read_text()
+        return read_triton_ir(path, self.name, self._context)
 
 
-def read_triton_ir(content: str, level: str, context: Any) -> Any:
-    """Parse `content` as TTIR or TTGIR.
+def read_triton_ir(path: Path, level: str, context: Any) -> Any:
+    """Parse the file at `path` as TTIR or TTGIR.
 
     Raises:
-        KernelError: empty, not parsable, without a kernel, or of the other level.
+        UsageError: empty, not parsable, without a kernel, or of the other level.
+        KernelError: the verifier rejects an op.
     """
-    if not content.strip():
+    if not path.read_text().strip():
         # libtriton's parser segfaults on an empty file.
-        raise KernelError(f"error: the {level} file is empty")
+        raise UsageError(f"{path}: error: the file is empty; expected {level}")
     failure: Exception | None = None
     with captured_stderr() as captured:
         try:
-            module = triton_bridge.import_text(content, context)
+            module = triton_bridge.import_file(path, context)
         except Exception as error:
             failure = error
     if failure is not None:
-        messages = [m for m in compiler_messages(captured.text) if m.severity == "error"]
-        first = messages[0] if messages else None
-        line = f", line {first.location.line}:{first.location.column}" if first and first.location else ""
-        text = first.message if first else str(failure)
-        raise KernelError(f"error: not valid {level}{line}: {text}") from failure
+        raise rejected(path, level, captured.text, failure) from failure
     is_ttgir = module.get_int_attr("ttg.num-warps") is not None
     if is_ttgir != (level == "ttgir"):
         found = "ttgir" if is_ttgir else "ttir"
-        raise KernelError(f"error: the file holds {found}, not {level}; name it '*.{found}'")
+        raise UsageError(f"{path}: error: the file holds {found}, not {level}; name it '.{found}'")
     if not has_kernel(module):
-        raise KernelError(f"error: the {level} file defines no public kernel function (tt.func)")
+        raise UsageError(f"{path}: error: the file defines no public kernel function (tt.func)")
     return module
+
+
+def rejected(path: Path, level: str, stderr: str, failure: Exception) -> FlagcError:
+    """Return the error for IR that a parser or verifier rejected, with its first diagnostic."""
+    messages = [m for m in compiler_messages(stderr) if m.severity == "error"]
+    if not messages:
+        return UsageError(f"{path}: error: not valid {level}: {failure}")
+    first = messages[0]
+    where = str(first.location) if first.location else str(path)
+    # MLIR words what it finds in a well-formed op as "'dialect.op' op ...".
+    if first.message.startswith("'"):
+        return KernelError(f"{where}: error: {first.message}")
+    return UsageError(f"{where}: error: not valid {level}: {first.message}")
 
 
 def has_kernel(module: Any) -> bool:

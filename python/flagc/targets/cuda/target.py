@@ -89,7 +89,7 @@ def _options_of(source: IrSource, context: triton_ir.context) -> dict[str, Any]:
     """Return the compile options that TTGIR carries in itself."""
     if source.stage != "ttgir":
         return {}
-    module = read_triton_ir(source.content, "ttgir", context)
+    module = read_triton_ir(source.path, "ttgir", context)
     options = {"num_warps": module.get_int_attr("ttg.num-warps")}
     if (ctas := module.get_int_attr("ttg.num-ctas")) is not None:
         options["num_ctas"] = ctas

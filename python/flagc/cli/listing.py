@@ -1,0 +1,47 @@
+"""`--list-passes` and `--list-anchors`."""
+
+from __future__ import annotations
+
+import inspect
+import json
+import sys
+
+from flagc.pipeline.passes import options_of, registered_passes
+from flagc.pipeline.target import Target
+from flagc.report.terminal import print_table
+from flagc.pipeline.diagnostics import Table
+
+
+def list_passes(target: Target, output_format: str) -> None:
+    """Print every registered pass with its level, options and first line of documentation."""
+    defaults = {item.split("{")[0] for item in target.default_passes.split(",") if item}
+    rows = []
+    for name, pass_class in registered_passes().items():
+        options = " ".join(
+            f"{option.name}={option.default or '<' + option.type + '>'}"
+            for option in options_of(pass_class)
+        )
+        summary = (inspect.getdoc(pass_class) or "").split("\n\n")[0].replace("\n", " ")
+        runs = "yes" if name in defaults else ""
+        rows.append((name, pass_class.level, options, runs, summary))
+    if output_format == "json":
+        keys = ("name", "level", "options", "default", "summary")
+        json.dump([dict(zip(keys, row, strict=True)) for row in rows], sys.stdout, indent=2)
+        print()
+        return
+    columns = ("pass", "level", "options", f"default for {target.name}", "what it does")
+    print_table(Table("passes", columns, tuple(rows)))
+
+
+def list_anchors(target: Target, output_format: str) -> None:
+    """Print the places at which passes can be inserted, stage by stage, in running order."""
+    anchors = {
+        stage.name: list(stage.steps()) for stage in target.stages() if stage.inner_level
+    }
+    if output_format == "json":
+        json.dump(anchors, sys.stdout, indent=2)
+        print()
+        return
+    for stage, steps in anchors.items():
+        rows = tuple((f"{stage}@after({step})",) for step in steps)
+        print_table(Table(f"{stage}: {len(steps)} passes of the target", ("anchor",), rows))

@@ -1,0 +1,326 @@
+"""`flagc kernel.py`: compile the kernels of a Triton script, with passes, and show what came out."""
+
+from __future__ import annotations
+
+import json
+import sys
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import click
+
+import flagc
+from flagc.cli import listing
+from flagc.cli.common import (
+    DEFAULT_TIME_LIMIT,
+    build_pipeline,
+    compile_isolated,
+    run_command,
+)
+from flagc.errors import EXIT_GOOD, EXIT_KERNEL_FAILED, FlagcError, UsageError, nearest
+from flagc.frontend.launch import Launch
+from flagc.pipeline.compiler import CompileRequest, CompileResult
+from flagc.pipeline.instrumentation import InstrumentationOptions
+from flagc.pipeline.manager import check_places
+from flagc.pipeline.target import Target
+from flagc.report import terminal
+from flagc.report.files import write_files
+from flagc.report.json_output import plain, result_document
+from flagc.targets.registry import target_by_name
+
+DEFAULT_TARGET = "cuda"
+
+
+@dataclass(frozen=True)
+class Settings:
+    """The command line, as given."""
+
+    path: Path | None
+    script_arguments: tuple[str, ...]
+    target: str
+    dump_ir: str | None
+    output: Path | None
+    passes: str
+    without: tuple[str, ...]
+    load: tuple[str, ...]
+    print_ir_after_all: bool
+    print_ir_after_change: bool
+    time_passes: bool
+    emit: str | None
+    output_format: str
+    kernel: str | None
+    signature: str
+    definitions: tuple[str, ...]
+    grid: str
+    num_warps: int | None
+    num_stages: int | None
+    config: int
+    time_limit: float
+    in_process: bool
+    no_cache: bool
+    list_passes: bool
+    list_anchors: bool
+
+    @property
+    def instrumentation(self) -> InstrumentationOptions:
+        """What the compilation has to record."""
+        mode: Any = "never"
+        if self.print_ir_after_change:
+            mode = "change"
+        if self.print_ir_after_all:
+            mode = "all"
+        return InstrumentationOptions(mode, self.time_passes)
+
+
+@dataclass
+class Inputs:
+    """The launches to compile; `error` is an error of the script after it made them."""
+
+    launches: list[Launch]
+    note: str = ""
+    error: str = ""
+    documents: list[dict[str, Any]] = field(default_factory=list)
+
+
+@click.command(
+    context_settings={"help_option_names": ["-h", "--help"]},
+    epilog="Exit status: 0 good, 1 the kernel or a check failed, 2 usage or environment.",
+)
+@click.argument("path", type=click.Path(path_type=Path), required=False)
+@click.argument("script_arguments", nargs=-1)
+@click.option("--target", default=DEFAULT_TARGET, show_default=True, metavar="FAMILY[:CHIP]",
+              help="Chip to compile for, e.g. ascend, ascend:910B3, cuda:sm90.")
+@click.option("--dump-ir", is_flag=False, flag_value="all", metavar="[=STAGE,...]",
+              help="Print the IR of every stage, or of the stages named; with -o, write it.")
+@click.option("-o", "output", type=click.Path(path_type=Path), metavar="DIR",
+              help="Write results into DIR instead of printing them.")
+@click.option("--passes", default="", metavar="PIPELINE",
+              help="Passes to run, e.g. 'swizzle-program-ids{group-m=4},ttgir:count-ops'.")
+@click.option("--without", multiple=True, metavar="PASS", help="Leave out a default pass.")
+@click.option("--load", multiple=True, metavar="FILE.py", help="Python file that defines passes.")
+@click.option("--print-ir-after-all", is_flag=True, help="Print the IR after every pass.")
+@click.option("--print-ir-after-change", is_flag=True, help="... after every pass that changed it.")
+@click.option("--time-passes", is_flag=True, help="Time every pass.")
+@click.option("--emit", metavar="STAGE", help="Stop at STAGE and write its bare result.")
+@click.option("--format", "output_format", type=click.Choice(["text", "json"]), default="text",
+              show_default=True, help="Output for people or for programs.")
+@click.option("--kernel", metavar="NAME", help="Kernel of a file that only defines kernels.")
+@click.option("--signature", default="", metavar="TYPES", help="e.g. 'a=*fp16:16,M=i32'.")
+@click.option("-D", "definitions", multiple=True, metavar="NAME=VALUE", help="A constexpr's value.")
+@click.option("--grid", default="", metavar="X[,Y[,Z]]", help="Grid of the launch.")
+@click.option("--num-warps", type=int, help="Overrides the launch's num_warps.")
+@click.option("--num-stages", type=int, help="Overrides the launch's num_stages.")
+@click.option("--config", type=click.IntRange(min=0), default=0, metavar="N",
+              help="Which config of an autotuned kernel to compile.")
+@click.option("--time-limit", type=float, default=DEFAULT_TIME_LIMIT, show_default=True,
+              metavar="SECONDS", help="Longest time that one pass or stage may take.")
+@click.option("--in-process", is_flag=True, help="No child process: for debugging a pass with pdb.")
+@click.option("--no-cache", is_flag=True, help="Compile even when the result is cached.")
+@click.option("--list-passes", is_flag=True, help="List all passes and their options.")
+@click.option("--list-anchors", is_flag=True, help="List where passes can be inserted.")
+@click.version_option(flagc.__version__, prog_name="flagc")
+def command(**flags: Any) -> int:
+    """Compile the Triton kernels that PATH launches, with passes, and show each stage.
+
+    PATH is a Triton script (run without a GPU, its tensors on the CPU; arguments after -- are its
+    own), a Python file that only defines kernels (with --kernel and --signature), or IR of any
+    stage (kernel.ttir, kernel.ttgir, ...).
+    """
+    return run(Settings(**flags))
+
+
+def run(settings: Settings) -> int:
+    """Do what the command line says and return the exit status."""
+    target = target_by_name(settings.target)
+    passes = build_pipeline(target, settings.passes, settings.load, settings.without)
+    if settings.list_passes:
+        listing.list_passes(target, settings.output_format)
+    if settings.list_anchors:
+        listing.list_anchors(target, settings.output_format)
+    if settings.path is None:
+        if settings.list_passes or settings.list_anchors:
+            return EXIT_GOOD
+        raise UsageError("give a kernel: flagc kernel.py (see flagc --help)")
+    stages = target.stages()
+    check_places(passes, stages)
+    stage_names = [stage.name for stage in stages]
+    dumped = _dumped_stages(settings, stage_names)
+    if settings.emit is not None and settings.emit not in stage_names:
+        raise UsageError(f"--emit: unknown stage '{settings.emit}'; "
+                         f"{nearest(settings.emit, stage_names)}")
+    inputs = collect_launches(settings, target)
+    status = EXIT_GOOD
+    names = _file_names(inputs.launches)
+    for launch, name in zip(inputs.launches, names, strict=True):
+        request = CompileRequest(
+            launch.source, target, launch.options, passes, settings.instrumentation, settings.emit
+        )
+        try:
+            result = compile_isolated(
+                request,
+                loaded=settings.load,
+                crash_folder=settings.output,
+                time_limit=settings.time_limit,
+                in_process=settings.in_process,
+                use_cache=not settings.no_cache,
+            )
+            present(settings, launch, result, dumped, name, inputs)
+        except UsageError:
+            raise
+        except FlagcError as error:
+            if len(inputs.launches) == 1 and settings.output_format == "text":
+                raise
+            status = max(status, error.exit_status)
+            inputs.documents.append({**launch.describe(), "target": target.name,
+                                     "error": str(error)})
+            terminal.print_error(str(error))
+    return _finish(settings, inputs, status)
+
+
+def collect_launches(settings: Settings, target: Target) -> Inputs:
+    """Return the launches that the command line names."""
+    assert settings.path is not None
+    from flagc.frontend.definitions import launch_from_flags
+    from flagc.frontend.ir_files import read_ir_file
+    from flagc.frontend.script import run_script
+
+    overrides = {"num_warps": settings.num_warps, "num_stages": settings.num_stages}
+    options = {name: value for name, value in overrides.items() if value is not None}
+    if settings.path.suffix != ".py":
+        return Inputs([Launch(read_ir_file(settings.path, target), options)])
+    if settings.kernel is not None:
+        return Inputs([launch_from_flags(settings.path, settings.kernel, settings.signature,
+                                         settings.definitions, settings.grid, options)])
+    script = run_script(settings.path, settings.script_arguments, target, settings.config)
+    if not script.launches:
+        raise UsageError(_no_launch(settings.path))
+    for launch in script.launches:
+        launch.options = {**launch.options, **options}
+    return Inputs(script.launches, script.note, script.error)
+
+
+def _no_launch(path: Path) -> str:
+    from flagc.frontend.script import defined_kernels
+
+    kernels = list(defined_kernels(path))
+    if not kernels:
+        return f"{path} launches no Triton kernel and defines none"
+    return (
+        f"{path} launches no kernel; it defines {', '.join(kernels)}: launch one in the script, or "
+        f"give --kernel {kernels[0]} --signature ... -D ..."
+    )
+
+
+def _dumped_stages(settings: Settings, stages: list[str]) -> list[str]:
+    if settings.dump_ir is None:
+        return []
+    if settings.dump_ir == "all":
+        return stages
+    wanted = [part for part in settings.dump_ir.split(",") if part]
+    for name in wanted:
+        if name not in stages:
+            hint = nearest(name, stages)
+            if Path(name).exists():
+                hint = f"write the stages as --dump-ir=STAGE, or --dump-ir after {name}"
+            raise UsageError(f"--dump-ir: unknown stage '{name}'; {hint}")
+    return wanted
+
+
+def _file_names(launches: list[Launch]) -> list[str]:
+    """Return a file name stem for each launch; specialisations of one kernel are numbered."""
+    names = [launch.source.name for launch in launches]
+    counts: dict[str, int] = {}
+    stems = []
+    for name in names:
+        counts[name] = counts.get(name, 0) + 1
+        stems.append(f"{name}.{counts[name]}" if names.count(name) > 1 else name)
+    return stems
+
+
+def present(
+    settings: Settings,
+    launch: Launch,
+    result: CompileResult,
+    dumped: list[str],
+    name: str,
+    inputs: Inputs,
+) -> None:
+    """Show one result: files, IR, tables, or its part of the JSON document."""
+    files = _write(settings, result, dumped, name) if settings.output is not None else {}
+    if settings.output_format == "json":
+        shown = [] if settings.output is not None else dumped
+        inputs.documents.append(result_document(launch, result, shown, files))
+        return
+    terminal.print_diagnostics(result.findings.diagnostics)
+    for printed in result.records.printed:
+        terminal.print_ir(f"{result.name}, after {printed.name} ({printed.stage})", printed.text)
+    if settings.emit is not None:
+        _emit(settings, result)
+        return
+    if settings.output is None:
+        for artifact in result.artifacts:
+            if artifact.stage in dumped:
+                title = f"{result.name}, {result.target}, {artifact.stage}"
+                terminal.print_ir(title, artifact.content)
+    for table in result.findings.tables:
+        terminal.print_table(table)
+    if result.records.timings:
+        terminal.print_timings(result.records.timings)
+    if result.findings.statistics:
+        terminal.print_statistics(result.findings.statistics)
+    terminal.print_summary(launch, result)
+    console = terminal.out()
+    if launch.note:
+        console.print(f"note: {launch.note}", markup=False)
+    for path in files.values():
+        console.print(f"wrote {path}", markup=False)
+
+
+def _emit(settings: Settings, result: CompileResult) -> None:
+    assert settings.emit is not None
+    content = result.artifact(settings.emit).content
+    if settings.output is not None:
+        return
+    if isinstance(content, bytes):
+        if sys.stdout.isatty():
+            raise UsageError(f"{settings.emit} is binary: write it with -o DIR or redirect it")
+        sys.stdout.buffer.write(content)
+    else:
+        sys.stdout.write(content)
+
+
+def _write(
+    settings: Settings, result: CompileResult, dumped: list[str], name: str
+) -> dict[str, str]:
+    """Write the wanted stages and the metadata; return the paths by stage."""
+    assert settings.output is not None
+    if settings.emit is not None:
+        wanted = [settings.emit]
+    else:
+        wanted = dumped or [artifact.stage for artifact in result.artifacts]
+    artifacts = [artifact for artifact in result.artifacts if artifact.stage in wanted]
+    contents: dict[str, str | bytes] = {f"{name}{a.suffix}": a.content for a in artifacts}
+    contents[f"{name}.json"] = json.dumps(plain(result.metadata), indent=2) + "\n"
+    paths = write_files(settings.output, contents)
+    labels = [artifact.stage for artifact in artifacts] + ["metadata"]
+    return {label: str(path) for label, path in zip(labels, paths, strict=True)}
+
+
+def _finish(settings: Settings, inputs: Inputs, status: int) -> int:
+    if inputs.error:
+        terminal.print_error(inputs.error)
+        status = max(status, EXIT_KERNEL_FAILED)
+    if settings.output_format == "json":
+        document = {"flagc": flagc.__version__, "kernels": inputs.documents,
+                    "note": inputs.note, "error": inputs.error}
+        json.dump(document, sys.stdout, indent=2)
+        print()
+    elif inputs.note:
+        terminal.err().print(f"note: {inputs.note}", markup=False, style="cyan")
+    return status
+
+
+def main() -> None:
+    """Entry point of the console script `flagc`."""
+    run_command(command)

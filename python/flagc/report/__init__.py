@@ -1,0 +1,1 @@
+"""What users get to see: tables, IR dumps, files, JSON, crash reports."""

@@ -1,0 +1,114 @@
+"""Results for people: rich tables, IR dumps, diagnostics."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from rich.console import Console
+from rich.table import Table as RichTable
+
+from flagc.frontend.launch import Launch
+from flagc.pipeline.compiler import CompileResult
+from flagc.pipeline.diagnostics import Diagnostic, Table
+from flagc.pipeline.instrumentation import PassTiming
+
+_SEVERITY_STYLE = {"remark": "cyan", "warning": "yellow", "error": "bold red"}
+
+
+def out() -> Console:
+    """Return a console on standard output that never wraps IR."""
+    return Console(soft_wrap=True, highlight=False)
+
+
+def err() -> Console:
+    """Return a console on standard error."""
+    return Console(stderr=True, soft_wrap=True, highlight=False)
+
+
+def print_error(text: str) -> None:
+    """Print an error message to standard error, its word "error" in red."""
+    console = err()
+    head, found, tail = text.partition("error:")
+    if not found or "\n" in head:
+        head, found, tail = "", "error:", f" {text}"
+    console.print(head, end="", markup=False)
+    console.print(found, end="", style="bold red")
+    console.print(tail, markup=False)
+
+
+def print_diagnostics(diagnostics: Sequence[Diagnostic]) -> None:
+    """Print remarks and warnings to standard error, as compilers do."""
+    console = err()
+    for diagnostic in diagnostics:
+        console.print(str(diagnostic), markup=False, style=_SEVERITY_STYLE[diagnostic.severity])
+
+
+def print_ir(title: str, content: str | bytes) -> None:
+    """Print one stage's IR under a banner; binaries are only described."""
+    console = out()
+    console.print(f"// -----// {title} //----- //", markup=False)
+    if isinstance(content, bytes):
+        kind = "ELF" if content.startswith(b"\x7fELF") else "binary"
+        console.print(f"// {kind}, {len(content)} bytes; write it with -o DIR", markup=False)
+    else:
+        console.file.write(content if content.endswith("\n") else content + "\n")
+
+
+def print_table(table: Table) -> None:
+    """Print a pass's table."""
+    rich_table = RichTable(title=table.title, title_justify="left", title_style="bold")
+    for index, column in enumerate(table.columns):
+        numeric = all(isinstance(row[index], (int, float)) for row in table.rows)
+        rich_table.add_column(column, justify="right" if numeric else "left")
+    for row in table.rows:
+        rich_table.add_row(*(str(cell) for cell in row))
+    out().print(rich_table)
+
+
+def print_statistics(statistics: dict[str, int]) -> None:
+    """Print the passes' statistics."""
+    rows = tuple((*key.split(":", 2), count) for key, count in statistics.items())
+    print_table(Table("pass statistics", ("stage", "pass", "statistic", "count"), rows))
+
+
+def print_timings(timings: Sequence[PassTiming]) -> None:
+    """Print the time of every pass that ran, in order."""
+    total = sum(timing.seconds for timing in timings)
+    rows = [
+        (
+            timing.stage,
+            timing.name,
+            "compiler" if timing.native else "Python",
+            f"{timing.seconds * 1e3:.2f}",
+            f"{100 * timing.seconds / total:.1f}" if total else "",
+        )
+        for timing in timings
+    ]
+    rows.append(("total", "", "", f"{total * 1e3:.2f}", ""))
+    columns = ("stage", "pass", "written in", "ms", "%")
+    rich_table = RichTable(title="time of each pass", title_justify="left", title_style="bold")
+    for column in columns:
+        rich_table.add_column(column, justify="right" if column in ("ms", "%") else "left")
+    for row in rows:
+        rich_table.add_row(*row)
+    out().print(rich_table)
+
+
+def print_summary(launch: Launch, result: CompileResult) -> None:
+    """Print what was compiled and what came out of each stage."""
+    console = out()
+    grids = ", ".join("x".join(map(str, grid)) for grid in launch.grids[:3])
+    more = f" and {len(launch.grids) - 3} more" if len(launch.grids) > 3 else ""
+    title = f"{result.name} for {result.target}" + (f", grid {grids}{more}" if grids else "")
+    how = "from the cache" if result.cached else f"compiled in {result.seconds:.2f} s"
+    rich_table = RichTable(title=f"{title} ({how})", title_justify="left", title_style="bold")
+    rich_table.add_column("stage")
+    rich_table.add_column("bytes", justify="right")
+    rich_table.add_column("lines", justify="right")
+    rich_table.add_column("ms", justify="right")
+    for artifact in result.artifacts:
+        content = artifact.content
+        size = len(content.encode() if isinstance(content, str) else content)
+        lines = str(content.count("\n")) if isinstance(content, str) else ""
+        rich_table.add_row(artifact.stage, str(size), lines, f"{artifact.seconds * 1e3:.1f}")
+    console.print(rich_table)
