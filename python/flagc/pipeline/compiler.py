@@ -14,7 +14,7 @@ from flagc.pipeline.diagnostics import Findings
 from flagc.pipeline.fingerprint import pipeline_fingerprint
 from flagc.pipeline.instrumentation import InstrumentationOptions, Journal, Records
 from flagc.pipeline.manager import PassManager, check_places, passes_at_end
-from flagc.pipeline.pipeline_text import PlacedPass
+from flagc.pipeline.pipeline_text import Anchor, PlacedPass
 from flagc.pipeline.stages import Payload, Stage
 from flagc.pipeline.target import Compilation, IrSource, Source, Target
 
@@ -65,6 +65,7 @@ class CompileRequest:
     Attributes:
         options: compile options such as `num_warps`; those left out get the target's defaults.
         stop_after: the last stage to run; None runs all.
+        debug_info: print source locations in IR (only `run_passes_on_ir` can leave them out).
     """
 
     source: Source
@@ -73,6 +74,7 @@ class CompileRequest:
     passes: Sequence[PlacedPass] = ()
     instrumentation: InstrumentationOptions = InstrumentationOptions()
     stop_after: str | None = None
+    debug_info: bool = True
 
     def key(self) -> str:
         """Return the digest under which the result is cached."""
@@ -136,6 +138,64 @@ def compile_kernel(request: CompileRequest, journal: Journal | None = None) -> C
     if request.cacheable:
         cache.store(request.key(), result)
     return result
+
+
+def run_passes_on_ir(
+    request: CompileRequest, resume: Anchor | None = None, journal: Journal | None = None
+) -> CompileResult:
+    """Run only the passes of `request` on its IR; with `resume`, also the target's from there.
+
+    The passes placed at the end of the source's stage run, and those without a place whose level
+    fits. With `resume` (`stage@before(step)`), the rest of that stage's own passes run first.
+
+    Raises:
+        UsageError: the source is no IR, or a place does not exist.
+        KernelError, PassFailure: the IR, a pass or the stage failed.
+    """
+    source = request.source
+    if not isinstance(source, IrSource):
+        raise UsageError("passes alone run on IR, not on kernels")
+    started = time.perf_counter()
+    journal = journal or Journal()
+    journal.enter(source.stage, "parse", ir=lambda: source.content)
+    compilation = request.target.begin(source, request.options)
+    check_places(request.passes, compilation.stages)
+    stage = next(s for s in compilation.stages if s.name == source.stage)
+    manager = PassManager(
+        request.passes,
+        request.target.facts,
+        compilation.options,
+        request.instrumentation,
+        journal,
+        Findings(diagnostics=compilation.diagnostics),
+    )
+    payload = stage.read(source.path)
+    if resume is not None:
+        _check_resume(resume, stage)
+        payload = manager.run_stage(stage, payload, first_step=resume.step)
+    else:
+        for placed in passes_at_end(manager.passes, stage):
+            payload = manager.run_pass(placed.instance, stage, payload)
+    text = stage.text(payload, debug=request.debug_info)
+    artifact = Artifact(stage.name, stage.suffix, text, time.perf_counter() - started)
+    return CompileResult(
+        source.name,
+        request.target.name,
+        [artifact],
+        compilation.metadata,
+        manager.findings,
+        manager.records,
+        seconds=time.perf_counter() - started,
+    )
+
+
+def _check_resume(resume: Anchor, stage: Stage) -> None:
+    steps = list(stage.steps())
+    if resume.stage != stage.name or resume.side != "before" or resume.step not in steps:
+        raise UsageError(
+            f"cannot resume at '{resume}'; write {stage.name}@before(pass), "
+            f"{nearest(resume.step, steps)}"
+        )
 
 
 def _run_stages(

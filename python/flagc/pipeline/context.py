@@ -52,7 +52,8 @@ class PassContext:
         Raises:
             PassFailure: always.
         """
-        raise PassFailure(self._say("error", op, text))
+        earlier = tuple(self._findings.diagnostics)
+        raise PassFailure(self._say("error", op, text), earlier=earlier)
 
     def statistic(self, name: str, count: int = 1) -> None:
         """Add `count` to the pass's statistic `name`."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Literal
+from typing import Any, Literal
 
 from flagc.errors import KernelError
 from flagc.ir.locations import SourceLocation
@@ -24,6 +24,16 @@ class Diagnostic:
     stage: str = ""
     op: str = ""
     location: SourceLocation | None = None
+
+    @classmethod
+    def from_text(cls, text: str) -> Diagnostic:
+        """Return the error that a message of the form `file:line:column: error: text` spells."""
+        head, found, tail = text.partition(" error: ")
+        parts = head.rstrip(":").rsplit(":", 2)
+        if found and len(parts) == 3 and parts[1].isdigit() and parts[2].isdigit():
+            location = SourceLocation(parts[0], int(parts[1]), int(parts[2]))
+            return cls("error", tail, location=location)
+        return cls("error", text)
 
     def __str__(self) -> str:
         where = f"{self.location}: " if self.location else ""
@@ -53,12 +63,21 @@ class Findings:
 
 
 class PassFailure(KernelError):
-    """A pass found the module illegal, or failed. `diagnostic` says where."""
+    """A pass found the module illegal, or failed.
 
-    def __init__(self, diagnostic: Diagnostic, details: str = "") -> None:
+    Attributes:
+        diagnostic: says where and why.
+        details: a traceback of the pass's own code, when it raised.
+        earlier: diagnostics of passes that ran before, and of this one.
+    """
+
+    def __init__(
+        self, diagnostic: Diagnostic, details: str = "", earlier: tuple[Diagnostic, ...] = ()
+    ) -> None:
         super().__init__(str(diagnostic) + (f"\n{details}" if details else ""))
         self.diagnostic = diagnostic
         self.details = details
+        self.earlier = earlier
 
-    def __reduce__(self) -> tuple[type[PassFailure], tuple[Diagnostic, str]]:
-        return (PassFailure, (self.diagnostic, self.details))
+    def __reduce__(self) -> tuple[type[PassFailure], tuple[Any, ...]]:
+        return (PassFailure, (self.diagnostic, self.details, self.earlier))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Sequence
 
 from rich.console import Console
@@ -15,14 +16,19 @@ from flagc.pipeline.instrumentation import PassTiming
 _SEVERITY_STYLE = {"remark": "cyan", "warning": "yellow", "error": "bold red"}
 
 
+# Columns for tables that go to a file or a pipe, which has no width of its own.
+_PIPE_WIDTH = 140
+
+
 def out() -> Console:
-    """Return a console on standard output that never wraps IR."""
-    return Console(soft_wrap=True, highlight=False)
+    """Return a console on standard output."""
+    return Console(highlight=False, width=None if sys.stdout.isatty() else _PIPE_WIDTH)
 
 
 def err() -> Console:
     """Return a console on standard error."""
-    return Console(stderr=True, soft_wrap=True, highlight=False)
+    width = None if sys.stderr.isatty() else _PIPE_WIDTH
+    return Console(stderr=True, highlight=False, width=width)
 
 
 def print_error(text: str) -> None:
@@ -31,22 +37,23 @@ def print_error(text: str) -> None:
     head, found, tail = text.partition("error:")
     if not found or "\n" in head:
         head, found, tail = "", "error:", f" {text}"
-    console.print(head, end="", markup=False)
+    console.print(head, end="", markup=False, soft_wrap=True)
     console.print(found, end="", style="bold red")
-    console.print(tail, markup=False)
+    console.print(tail, markup=False, soft_wrap=True)
 
 
 def print_diagnostics(diagnostics: Sequence[Diagnostic]) -> None:
     """Print remarks and warnings to standard error, as compilers do."""
     console = err()
     for diagnostic in diagnostics:
-        console.print(str(diagnostic), markup=False, style=_SEVERITY_STYLE[diagnostic.severity])
+        style = _SEVERITY_STYLE[diagnostic.severity]
+        console.print(str(diagnostic), markup=False, style=style, soft_wrap=True)
 
 
-def print_ir(title: str, content: str | bytes) -> None:
+def print_ir(title: str, content: str | bytes, console: Console | None = None) -> None:
     """Print one stage's IR under a banner; binaries are only described."""
-    console = out()
-    console.print(f"// -----// {title} //----- //", markup=False)
+    console = console or out()
+    console.print(f"// -----// {title} //----- //", markup=False, soft_wrap=True)
     if isinstance(content, bytes):
         kind = "ELF" if content.startswith(b"\x7fELF") else "binary"
         console.print(f"// {kind}, {len(content)} bytes; write it with -o DIR", markup=False)
@@ -54,24 +61,24 @@ def print_ir(title: str, content: str | bytes) -> None:
         console.file.write(content if content.endswith("\n") else content + "\n")
 
 
-def print_table(table: Table) -> None:
-    """Print a pass's table."""
+def print_table(table: Table, console: Console | None = None) -> None:
+    """Print a pass's table, on standard output unless another console is given."""
     rich_table = RichTable(title=table.title, title_justify="left", title_style="bold")
     for index, column in enumerate(table.columns):
         numeric = all(isinstance(row[index], (int, float)) for row in table.rows)
         rich_table.add_column(column, justify="right" if numeric else "left")
     for row in table.rows:
         rich_table.add_row(*(str(cell) for cell in row))
-    out().print(rich_table)
+    (console or out()).print(rich_table)
 
 
-def print_statistics(statistics: dict[str, int]) -> None:
+def print_statistics(statistics: dict[str, int], console: Console | None = None) -> None:
     """Print the passes' statistics."""
     rows = tuple((*key.split(":", 2), count) for key, count in statistics.items())
-    print_table(Table("pass statistics", ("stage", "pass", "statistic", "count"), rows))
+    print_table(Table("pass statistics", ("stage", "pass", "statistic", "count"), rows), console)
 
 
-def print_timings(timings: Sequence[PassTiming]) -> None:
+def print_timings(timings: Sequence[PassTiming], console: Console | None = None) -> None:
     """Print the time of every pass that ran, in order."""
     total = sum(timing.seconds for timing in timings)
     rows = [
@@ -91,7 +98,7 @@ def print_timings(timings: Sequence[PassTiming]) -> None:
         rich_table.add_column(column, justify="right" if column in ("ms", "%") else "left")
     for row in rows:
         rich_table.add_row(*row)
-    out().print(rich_table)
+    (console or out()).print(rich_table)
 
 
 def print_summary(launch: Launch, result: CompileResult) -> None:

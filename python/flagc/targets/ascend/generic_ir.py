@@ -55,3 +55,45 @@ def remove_attribute(module: Any, name: str) -> int:
             del operation.attributes[name]
             removed += 1
     return removed
+
+
+def properties(operation: Any) -> dict[str, Any]:
+    """Inherent attributes of an op of an unknown dialect, which has no regions.
+
+    MLIR keeps them in `<{...}>` and the bindings give no access, so they are read from the op's
+    own generic text and parsed as a dictionary attribute.
+    """
+    text: str = operation.get_asm(print_generic_op_form=True, enable_debug_info=False)
+    start = text.find("<{")
+    if start < 0:
+        return {}
+    end = _closing_brace(text, start + 1)
+    dictionary = bindings().Attribute.parse(text[start + 1 : end + 1], operation.context)
+    return {entry.name: entry.attr for entry in bindings().DictAttr(dictionary)}
+
+
+def _closing_brace(text: str, start: int) -> int:
+    """Index of the brace that closes the one at `start`; braces in strings do not count."""
+    depth = 0
+    quoted = False
+    index = start
+    while index < len(text):
+        character = text[index]
+        if quoted and character == "\\":
+            index += 1
+        elif character == '"':
+            quoted = not quoted
+        elif not quoted:
+            depth += {"{": 1, "}": -1}.get(character, 0)
+            if depth == 0:
+                return index
+        index += 1
+    raise ValueError("unbalanced braces in an op's text")
+
+
+def source_line(operation: Any) -> str:
+    """`kernel.py:14` for an op, or `unknown location`; of an inlined call, the caller's line."""
+    from flagc.targets.ascend.vendor_process import place_of_location
+
+    file, line, _ = place_of_location(str(operation.location))
+    return f"{file}:{line}" if file else "unknown location"

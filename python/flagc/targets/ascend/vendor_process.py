@@ -130,7 +130,7 @@ def parse_diagnostics(stderr: str) -> list[VendorDiagnostic]:
         match = _DIAGNOSTIC.match(line)
         if match is None:
             continue
-        file, number, column = _place(match["where"])
+        file, number, column = place_of_location(match["where"])
         severity: Severity = match["severity"]  # type: ignore[assignment]
         entry = VendorDiagnostic(file, number, column, severity, match["text"].strip())
         if severity == "note" and found:
@@ -154,7 +154,7 @@ def signal_name(returncode: int | None) -> str:
         return f"status {returncode}"
 
 
-def _place(where: str) -> tuple[str | None, int, int]:
+def place_of_location(where: str) -> tuple[str | None, int, int]:
     """File, line and column of a location; of an inlined call, the caller's in the user's file."""
     places = [
         (match["file"], int(match["line"]), int(match["column"]))

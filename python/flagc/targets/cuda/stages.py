@@ -6,6 +6,8 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
+from triton._C.libtriton import llvm, nvidia
+
 from flagc.errors import FlagcError, KernelError, UsageError
 from flagc.ir import triton_bridge
 from flagc.ir.module import Module
@@ -69,8 +71,16 @@ class TritonStage(Stage):
     def read(self, path: Path) -> Payload:
         """Parse IR of this stage; LLVM IR and PTX are taken as they are."""
         if self.level is None:
+            prepare_llvm()
             return path.read_text()
         return read_triton_ir(path, self.name, self._context)
+
+
+def prepare_llvm() -> None:
+    """Set LLVM's process-wide state as Triton's LLIR stage does, when that stage is skipped."""
+    llvm.init_targets()
+    if hasattr(nvidia, "set_short_ptr"):  # a flag of each call from Triton 3.7 on
+        nvidia.set_short_ptr()
 
 
 def read_triton_ir(path: Path, level: str, context: Any) -> Any:

@@ -1,0 +1,139 @@
+"""Functions of the vendor's device libraries as small LLVM modules, extracted once per user.
+
+A library is one bitcode file of up to 15 MB (8000 functions; 1 s to parse). A kernel calls a dozen
+of them. Each needed function is therefore cut out once, with what it calls, into its own bitcode
+file in the user's data folder (a few KB, 1 ms to parse); later kernels link those files.
+
+What is changed on the way: `llvm.hivm.X` becomes `hivm.X`, because LLVM rejects intrinsics that it
+does not know, and the attributes `target-cpu` and `target-features` are dropped, because no LLVM
+but the vendor's knows the processor.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from functools import lru_cache
+from pathlib import Path
+from typing import Any
+
+import llvmlite.binding as llvm
+
+from flagc.targets.ascend import toolchain
+from flagc.targets.ascend.data_folder import data_folder, exclusive, write_atomically
+from flagc.targets.ascend.errors import ToolchainError
+
+# AI Core instructions after renaming.
+INSTRUCTION_PREFIX = "hivm."
+_INTRINSIC_PREFIX = "llvm.hivm."
+# Part of the cache path; raise it when the extraction changes.
+_FORMAT = 1
+
+
+def library_order(core: str) -> tuple[str, str]:
+    """Libraries in which functions of a kernel for `core` (`aic` or `aiv`) are looked up."""
+    return (core, f"mix.{core}")
+
+
+def subset(core: str, names: Collection[str], context: Any) -> Any:
+    """A module with the functions `names` and all they call, parsed in LLVM context `context`.
+
+    `names` are symbol names such as `_mlir_ciface_nd2nz_half`. Everything but these and the
+    instructions has internal or linkonce linkage. Raises ToolchainError for an unknown name.
+    """
+    result: Any = None
+    for name in sorted(names):
+        part = llvm.parse_bitcode(_function_bitcode(core, name), context)
+        if result is None:
+            result = part
+        else:
+            result.link_in(part)
+    if result is None:
+        result = llvm.parse_assembly("", context)
+    return result
+
+
+def prepare(core: str, names: Collection[str]) -> None:
+    """Extract those of `names` that are not cached yet, parsing each library at most once."""
+    missing = {name for name in names if not _cached(core, name).is_file()}
+    if not missing:
+        return
+    with exclusive(_folder(core) / ".lock"):
+        missing = {name for name in missing if not _cached(core, name).is_file()}
+        for library in library_order(core):
+            if missing:
+                missing -= _extract(core, library, missing)
+    if missing:
+        raise ToolchainError(
+            f"the device library for {core} of ascendnpu-ir has no function "
+            f"{', '.join(sorted(missing))}; the final module does not fit the installed version"
+        )
+
+
+@lru_cache(maxsize=4096)
+def _function_bitcode(core: str, name: str) -> bytes:
+    """The cached bitcode of one function."""
+    prepare(core, [name])
+    return _cached(core, name).read_bytes()
+
+
+def _folder(core: str) -> Path:
+    library = toolchain.device_library(core)
+    status = library.stat()
+    version = toolchain.versions()["ascendnpu-ir"]
+    stamp = f"{version}-llvmlite-{toolchain.versions()['llvmlite']}-{status.st_size}-{_FORMAT}"
+    return data_folder() / "device-library" / stamp / core
+
+
+def _cached(core: str, name: str) -> Path:
+    return _folder(core) / f"{name}.bc"
+
+
+def _extract(core: str, library: str, wanted: set[str]) -> set[str]:
+    """Write the bitcode of those of `wanted` that `library` defines; returns which they were."""
+    context = llvm.create_context()
+    module = llvm.parse_bitcode(toolchain.device_library(library).read_bytes(), context)
+    found = {f.name for f in module.functions if f.name in wanted and not f.is_declaration}
+    if not found:
+        return found
+    _keep_only(module, found)
+    small = llvm.parse_assembly(_without_target(str(module)), context)
+    for name in sorted(found):
+        one = llvm.parse_bitcode(small.as_bitcode(), context)
+        _keep_only(one, {name})
+        for function in one.functions:
+            if function.name.startswith(_INTRINSIC_PREFIX):
+                function.name = function.name.removeprefix("llvm.")
+        write_atomically(_cached(core, name), one.as_bitcode())
+    return found
+
+
+def _keep_only(module: Any, names: set[str]) -> None:
+    """Remove everything that `names` do not reach. What stays besides may be merged on linking."""
+    for function in module.functions:
+        if function.is_declaration or function.name in names:
+            continue
+        if function.linkage.name != "internal":
+            function.linkage = "linkonce_odr"
+    for variable in module.global_variables:
+        variable.linkage = "internal"
+    passes = llvm.create_new_module_pass_manager()
+    passes.add_global_dead_code_eliminate_pass()
+    passes.add_strip_dead_prototype_pass()
+    passes.run(module, llvm.create_pass_builder(None, llvm.create_pipeline_tuning_options()))
+
+
+def _without_target(text: str) -> str:
+    """LLVM IR `text` with `target-cpu` and `target-features` gone from the attribute groups.
+
+    llvmlite has no call that removes an attribute, so this edits the `attributes #n = { ... }`
+    lines, whose grammar is a list of words and quoted strings.
+    """
+    lines = text.split("\n")
+    for index, line in enumerate(lines):
+        if line.startswith("attributes #"):
+            for key in ("target-cpu", "target-features"):
+                before, found, rest = line.partition(f' "{key}"="')
+                if found:
+                    line = before + rest.partition('"')[2]
+            lines[index] = line
+    return "\n".join(lines)

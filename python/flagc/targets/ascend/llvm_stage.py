@@ -1,0 +1,125 @@
+"""Stage llvm: hivmc's input as LLVM IR, linked with the vendor's device library and optimised.
+
+In the result the AI Core's instructions are visible as calls of undefined functions `hivm.*`, such
+as `hivm.LOAD.L1.TO.L0A...`, `hivm.MAD...`, `hivm.FIX.L0C.TO.OUT...` and `hivm.SET.FLAG.IMM`.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from flagc.targets.ascend.final_lowering import KernelFacts, kernel_facts, load_final, lower_core
+from flagc.targets.ascend.generic_ir import bindings
+from flagc.targets.ascend.pass_text import parse_pipeline
+from flagc.targets.ascend.vendor_pipeline import run_passes
+from flagc.targets.ascend.vendor_process import DEFAULT_TIMEOUT
+
+# Run by the vendor's bishengir-opt: MLIR 19's view ops have result types that later versions of
+# MLIR reject (`memref.collapse_shape` on a dimension of size 1), so they must be gone before.
+_VENDOR_LOWERING = (
+    "builtin.module(expand-strided-metadata,lower-affine,convert-scf-to-cf,canonicalize)"
+)
+_LIBRARY_CALL = "_mlir_ciface_"
+
+
+class SignatureMismatch(RuntimeError):
+    """The kernel calls a library function with other types than the library defines."""
+
+
+@dataclass(frozen=True)
+class LlvmStage:
+    """LLVM IR text by core kind (`aic`, `aiv`), and what the launcher needs to know."""
+
+    texts: dict[str, str]
+    facts: KernelFacts
+
+
+def final_to_llvm(
+    final_text: str,
+    *,
+    on_chip_base: bool = False,
+    debug: bool = True,
+    optimize: int = 2,
+    timeout: float = DEFAULT_TIMEOUT,
+) -> LlvmStage:
+    """Lower the final module of a kernel; a mix kernel gives a text for each core kind.
+
+    With `on_chip_base` every on-chip address is offset by a call of `hivm.ON.CHIP.BASE(space)`, for
+    emulation. With `debug` each instruction carries the kernel's source line. `optimize` is LLVM's
+    level after linking, 0 to leave the linked code as it is.
+    """
+    passes = parse_pipeline(_VENDOR_LOWERING)
+    generic = run_passes(final_text, passes, generic_out=True, timeout=timeout)
+    with bindings().Context() as context:
+        context.allow_unregistered_dialects = True
+        module = load_final(generic, context)
+        facts = kernel_facts(module)
+        texts = {}
+        for core, entry in facts.entries.items():
+            own = bindings().Module.parse(str_with_locations(module), context)
+            lowered = lower_core(own, entry, on_chip_base=on_chip_base, debug=debug)
+            texts[core] = link(lowered, core, entry, optimize=optimize)
+    return LlvmStage(texts, facts)
+
+
+def str_with_locations(module: Any) -> str:
+    """Text of `module` that keeps its locations when parsed again."""
+    text: str = module.operation.get_asm(enable_debug_info=True, print_generic_op_form=True)
+    return text
+
+
+def link(llvm_text: str, core: str, entry: str, *, optimize: int) -> str:
+    """Link `llvm_text` with what it calls of the device library, internalise, optimise, verify."""
+    import llvmlite.binding as llvm
+
+    from flagc.targets.ascend import device_library
+
+    context = llvm.create_context()
+    kernel = llvm.parse_assembly(llvm_text, context)
+    calls = {
+        function.name: function
+        for function in kernel.functions
+        if function.is_declaration and function.name.startswith(_LIBRARY_CALL)
+    }
+    device_library.prepare(core, calls)
+    library = device_library.subset(core, calls, context)
+    check_signatures(calls, library)
+    if calls:
+        kernel.data_layout, kernel.triple = library.data_layout, library.triple
+        kernel.link_in(library)
+    for function in kernel.functions:
+        if not function.is_declaration and function.name != entry:
+            function.linkage = "internal"
+    _optimise(kernel, optimize)
+    kernel.verify()
+    return str(kernel)
+
+
+def check_signatures(calls: dict[str, Any], library: Any) -> None:
+    """Each declaration in `calls` must have the type of its definition in `library`."""
+    for name, declared in calls.items():
+        defined = library.get_function(name)
+        expected, found = str(defined.global_value_type), str(declared.global_value_type)
+        if expected != found:
+            raise SignatureMismatch(
+                f"{name}: the kernel calls it as {found}, the device library defines {expected}; "
+                "the library does not belong to this bishengir-compile"
+            )
+
+
+def _optimise(module: Any, level: int) -> None:
+    import llvmlite.binding as llvm
+
+    # Without a target machine: no LLVM but the vendor's knows the processor, and cost models for
+    # another one would mislead.
+    tuning = llvm.create_pipeline_tuning_options(speed_level=level)
+    tuning.loop_vectorization = False
+    tuning.slp_vectorization = False
+    builder = llvm.create_pass_builder(None, tuning)
+    if level:
+        builder.getModulePassManager().run(module, builder)
+    cleanup = llvm.create_new_module_pass_manager()
+    cleanup.add_global_dead_code_eliminate_pass()
+    cleanup.add_strip_dead_prototype_pass()
+    cleanup.run(module, builder)
