@@ -33,8 +33,8 @@ from flagc.targets.ascend.vendor_driver import compile_options  # noqa: E402
 from flagc.targets.ascend.vendor_pipeline import CHIP_MARK, PIPELINE_FOLDER  # noqa: E402
 
 OVERFLOWING_KERNEL = ROOT / "test/ascend/inputs/gemm_l0c_overflow.ttir"
-# Options that a pass takes from a C++ struct and does not print: the reproducer shows defaults, with
-# which loops that carry tensors fail to bufferize. The values are those of AscendNPU-IR's
+# Options that a pass takes from a C++ struct and does not print: the reproducer shows defaults,
+# with which loops that carry tensors fail to bufferize. The values are those of AscendNPU-IR's
 # `HIVMPipelines.cpp:bufferizationPipeline`; test_vendor_pipeline.py shows the results to be equal.
 UNPRINTED_OPTIONS = {
     "one-shot-bufferize": {

@@ -80,7 +80,7 @@ def test_adapter_is_taken_out_of_the_wheel(wheel_index: Path, tmp_path: Path) ->
 def test_wrong_checksum_leaves_nothing(wheel_index: Path, tmp_path: Path, field: str) -> None:
     target = tmp_path / "data" / "triton-adapter-opt"
     pin = fake_pin(wheel_index, b"x", **{field: "0" * 64})
-    with pytest.raises(ToolchainError, match="checksum of .* nothing was installed"):
+    with pytest.raises(ToolchainError, match=r"checksum of .* nothing was installed"):
         adapter_download.install_adapter(pin, target)
     assert [p.name for p in target.parent.iterdir()] == [".lock"]
 

@@ -131,9 +131,11 @@ def _without_target(text: str) -> str:
     lines = text.split("\n")
     for index, line in enumerate(lines):
         if line.startswith("attributes #"):
-            for key in ("target-cpu", "target-features"):
-                before, found, rest = line.partition(f' "{key}"="')
-                if found:
-                    line = before + rest.partition('"')[2]
-            lines[index] = line
+            lines[index] = _without_key(_without_key(line, "target-cpu"), "target-features")
     return "\n".join(lines)
+
+
+def _without_key(line: str, key: str) -> str:
+    """An attribute group without `"key"="value"`."""
+    before, found, rest = line.partition(f' "{key}"="')
+    return before + rest.partition('"')[2] if found else line

@@ -49,7 +49,8 @@ def pins_file() -> Path:
 def load_pins() -> dict[str, Any]:
     """The parsed pins.toml."""
     with pins_file().open("rb") as stream:
-        return tomllib.load(stream)
+        pins: dict[str, Any] = tomllib.load(stream)
+    return pins
 
 
 def adapter_pin(machine: str | None = None) -> WheelPin:
