@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from flagc.errors import UsageError, nearest
 
@@ -15,8 +15,8 @@ class CudaFacts:
         capability: compute capability times ten (90 for sm_90).
         matrix_instruction: the PTX matrix instruction Triton targets.
         shared_memory: bytes of shared memory one thread block can use, opted in.
-        multiprocessors: of the family's data centre or flagship part (A100, H100 SXM, B200,
-            RTX 5090), for scripts that size a persistent grid.
+        multiprocessors: of the family's data centre or flagship part (A100, A40, L40, H100
+            SXM, B200, RTX 5090), for scripts that size a persistent grid.
         registers: 32-bit registers of one multiprocessor.
 
     Source: CUDA C++ Programming Guide, "Compute Capabilities" (technical specifications table);
@@ -41,10 +41,20 @@ class CudaFacts:
 
 CUDA_FACTS = {
     "sm80": CudaFacts(80, "mma.sync", 163 * 1024, 108),
+    "sm86": CudaFacts(86, "mma.sync", 99 * 1024, 84),
+    "sm89": CudaFacts(89, "mma.sync", 99 * 1024, 142),
     "sm90": CudaFacts(90, "wgmma", 227 * 1024, 132),
     "sm100": CudaFacts(100, "tcgen05", 227 * 1024, 148),
     "sm120": CudaFacts(120, "mma.sync", 99 * 1024, 170),
 }
+
+
+def facts_of_capability(capability: int) -> CudaFacts:
+    """Return the facts of any GPU; an unlisted one gets those of the nearest older listed one."""
+    listed = sorted(CUDA_FACTS.values(), key=lambda facts: facts.capability)
+    older = [facts for facts in listed if facts.capability <= capability]
+    return replace(older[-1] if older else listed[0], capability=capability)
+
 
 # What plain `--target cuda` means on a machine that has no GPU to ask.
 DEFAULT_CHIP = "sm90"

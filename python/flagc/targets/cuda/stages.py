@@ -16,7 +16,7 @@ from flagc.pipeline.stderr_capture import captured_stderr, compiler_messages
 from flagc.targets.cuda.pass_recorder import list_steps, run_observed
 
 # The level between the passes of a stage, and of its result.
-_LEVELS = {"ttir": ("ttir", "ttir"), "ttgir": ("ttgir", "ttgir"), "llir": ("llvm-dialect", None)}
+LEVELS = {"ttir": ("ttir", "ttir"), "ttgir": ("ttgir", "ttgir"), "llir": ("llvm-dialect", None)}
 
 
 class TritonStage(Stage):
@@ -34,7 +34,7 @@ class TritonStage(Stage):
     ) -> None:
         self.name = name
         self.suffix = f".{name}"
-        self.inner_level, self.level = _LEVELS.get(name, (None, None))
+        self.inner_level, self.level = LEVELS.get(name, (None, None))
         self._function = function
         self._context = context
         self._metadata = metadata
