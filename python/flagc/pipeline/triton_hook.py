@@ -115,10 +115,12 @@ class _Hook:
             return f"{key}{self._key}"
 
         triton_compiler.get_cache_invalidating_env_vars = environment
+        triton_jit.get_cache_invalidating_env_vars = environment  # asynchronous compilation
         triton_jit.compute_cache_key = jit_key
 
     def _detach(self) -> None:
         triton_compiler.get_cache_invalidating_env_vars = self._original_environment
+        triton_jit.get_cache_invalidating_env_vars = self._original_environment
         triton_jit.compute_cache_key = self._original_jit_key
         if knobs.runtime.add_stages_inspection_hook is self:
             knobs.runtime.add_stages_inspection_hook = self._previous

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import traceback
 from typing import Any
 
 from triton._C.libtriton import ir as triton_ir
@@ -48,15 +49,28 @@ def compilation_message(error: CompilationError, function: Any) -> str:
         innermost = innermost.__cause__
     assert isinstance(innermost, CompilationError)
     node, source = innermost.node, innermost.src
-    text = str(innermost.error_message or innermost.__cause__ or "invalid kernel")
+    text = _error_text(innermost)
     callee = _function_with_source(function, source)
+    if node is not None and source and node.lineno > source.count("\n") + 1:
+        callee = function  # Triton names the callee's source for some errors at the call
     if node is None or callee is None:
         return f"error: {text}"
     first_line = callee.starting_line_number + _lines_before_def(callee)
-    line_text = source.split("\n")[node.lineno - 1] if source else ""
+    line_text = callee.src.split("\n")[node.lineno - 1]
     location = f"{callee.fn.__code__.co_filename}:{first_line + node.lineno - 1}"
     caret = " " * node.col_offset + "^"
     return f"{location}:{node.col_offset + 1}: error: {text}\n{line_text}\n{caret}"
+
+
+def _error_text(error: CompilationError) -> str:
+    """Return what is wrong; for a bare `assert` of Triton's, the condition that did not hold."""
+    text = str(error.error_message or error.__cause__ or "").strip()
+    if text:
+        return text
+    cause = error.__cause__ or error
+    frames = traceback.extract_tb(cause.__traceback__)
+    condition = frames[-1].line if frames else ""
+    return f"{type(cause).__name__} in Triton's frontend: {condition}"
 
 
 def _function_with_source(function: Any, source: str | None) -> Any:

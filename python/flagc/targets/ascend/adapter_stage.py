@@ -2,15 +2,25 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from flagc.targets.ascend import toolchain
 from flagc.targets.ascend.chips import chip as find_chip
 from flagc.targets.ascend.generic_ir import (
     parse_generic,
     plain_context,
     print_generic,
+    properties,
     remove_attribute,
+    walk,
 )
-from flagc.targets.ascend.vendor_process import DEFAULT_TIMEOUT, run_tool
+from flagc.targets.ascend.vendor_process import (
+    DEFAULT_TIMEOUT,
+    VendorDiagnostic,
+    VendorError,
+    place_of_location,
+    run_tool,
+)
 
 _A5 = "compile-on-910-95=False"
 _SIMT = "force-simt-template=False"
@@ -51,6 +61,7 @@ def ttir_to_linalg_with_mode(
     generic = run_tool(toolchain.adapter(), arguments, ttir_text, timeout=timeout).stdout
     with plain_context() as context:
         module = parse_generic(generic, context)
+        _refuse_left_over(module)
         mode = _mix_mode(module)
         remove_attribute(module, "mix_mode")
         generic = print_generic(module, locations=True)
@@ -59,9 +70,27 @@ def ttir_to_linalg_with_mode(
     return printed.stdout, mode
 
 
-def _mix_mode(module: object) -> str | None:
+def _refuse_left_over(module: Any) -> None:
+    """The adapter leaves ops it does not know as they are; bishengir-opt would not even parse."""
+    found = []
+    for operation in walk(module.operation):
+        if operation.name.startswith("tt."):
+            given = {**properties(operation), **dict(_pairs(operation.attributes))}
+            symbol = f" ({given['symbol'].value})" if "symbol" in given else ""
+            text = f"'{operation.name}' op{symbol} is not lowered by the vendor's adapter"
+            file, line, column = place_of_location(str(operation.location))
+            found.append(VendorDiagnostic(file, line, column, "error", text))
+    if found:
+        raise VendorError(toolchain.ADAPTER_NAME, "error", 0, found)
+
+
+def _pairs(attributes: Any) -> list[tuple[str, Any]]:
+    return [(name, attributes[name]) for name in (str(entry) for entry in attributes)]
+
+
+def _mix_mode(module: Any) -> str | None:
     """The value of `mix_mode` on the first function that has it."""
-    for operation in module.body.operations:  # type: ignore[attr-defined]
+    for operation in module.body.operations:
         if "mix_mode" in operation.attributes:
             return str(operation.attributes["mix_mode"].value)
     return None

@@ -1,7 +1,8 @@
-"""From hivmc's input to LLVM dialect: the few hivm ops left become calls of instructions.
+"""From hivmc's input to LLVM IR, by MLIR's own passes.
 
-The ops themselves are replaced by `hivm_calls`. Kernels take their memref arguments as bare `ptr addrspace(1)`, as the vendor's launcher passes
-them. Address spaces: gm 1, cbuf (L1) 2, ca (L0A) 3, cb (L0B) 4, cc (L0C) 5, ub 6.
+The few hivm ops that are left become calls of instructions (`hivm_calls`). Kernels take their
+memref arguments as bare `ptr addrspace(1)`, as the vendor's launcher passes them. Address spaces:
+gm 1, cbuf (L1) 2, ca (L0A) 3, cb (L0B) 4, cc (L0C) 5, ub 6.
 """
 
 from __future__ import annotations

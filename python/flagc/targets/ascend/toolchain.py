@@ -18,6 +18,7 @@ from flagc.targets.ascend.data_folder import data_folder
 from flagc.targets.ascend.errors import ToolchainError
 from flagc.targets.ascend.pins import adapter_pin, pinned_version
 
+ADAPTER_NAME = "triton-adapter-opt"
 LIBRARY_NAMES = ("aic", "aiv", "mix.aic", "mix.aiv")
 
 

@@ -25,13 +25,17 @@ FailureKind = Literal["error", "crash", "timeout"]
 _DIAGNOSTIC = re.compile(
     r"^(?P<where>.*?):? (?P<severity>error|warning|note|remark): (?P<text>.*)$"
 )
+_STDIN = {"<stdin>", "-", "<unknown>"}
 _QUOTED_PLACE = re.compile(r'"(?P<file>(?:[^"\\]|\\.)*)":(?P<line>\d+):(?P<column>\d+)')
 _PLAIN_PLACE = re.compile(r"^(?P<file>.+?):(?P<line>\d+):(?P<column>\d+)$")
 
 
 @dataclass(frozen=True)
 class VendorDiagnostic:
-    """One message of a vendor program; line and column are 1-based, 0 when unknown."""
+    """One message of a vendor program; line and column are 1-based, 0 when unknown.
+
+    Without `file` the place is one in the text that the program was given.
+    """
 
     file: str | None
     line: int
@@ -162,9 +166,10 @@ def place_of_location(where: str) -> tuple[str | None, int, int]:
     ]
     if not places:
         plain = _PLAIN_PLACE.match(where.strip())
-        if plain is None or plain["file"].startswith("<"):
+        if plain is None:
             return None, 0, 0
-        return plain["file"], int(plain["line"]), int(plain["column"])
+        file = None if plain["file"] in _STDIN else plain["file"]
+        return file, int(plain["line"]), int(plain["column"])
     own = [place for place in places if "/triton/language/" not in place[0]]
     return (own or places)[-1 if "callsite(" in where else 0]
 
@@ -172,8 +177,16 @@ def place_of_location(where: str) -> tuple[str | None, int, int]:
 def _failure(
     tool: Path, kind: FailureKind, returncode: int | None, stderr: str, timeout: float | None
 ) -> VendorError:
-    tail = "\n".join(stderr.splitlines()[-TAIL_LINES:])
+    told = [line for line in stderr.splitlines() if not _is_backtrace(line)]
+    tail = "\n".join(told[-TAIL_LINES:])
     return VendorError(tool.name, kind, returncode, parse_diagnostics(stderr), tail, timeout)
+
+
+def _is_backtrace(line: str) -> bool:
+    """True for the lines that LLVM's crash handler adds to what the program said."""
+    text = line.strip()
+    numbered = text.startswith("#") and text[1:].partition(" ")[0].isdigit()
+    return numbered or text.startswith(("PLEASE submit", "Stack dump", "0.\tProgram arguments"))
 
 
 def _first_text(errors: list[VendorDiagnostic]) -> str:
