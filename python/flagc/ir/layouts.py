@@ -3,9 +3,9 @@
     layout = layouts.parse(attribute)                  # a BlockedLayout, say
     attribute_text = replace(layout, order=(0, 1)).text()
 
-A view holds the fields that passes look at; one that is not written is None. Fields that this file does not know, as a newer Triton
-may add, are kept in `extra` and printed where they stood. A layout that is not known at all is an
-`UnknownLayout`, which prints as it was read.
+A view holds the fields that passes look at; one that is not written in the IR is None. Fields that
+this file does not know, as a newer Triton may add, are kept in `extra` and printed where they
+stood. A layout that is not known at all is an `UnknownLayout`, which prints as it was read.
 """
 
 from __future__ import annotations

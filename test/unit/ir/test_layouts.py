@@ -1,9 +1,8 @@
 from dataclasses import replace
 
 import pytest
-from layout_kernels import opaque_texts
-
 from flagc.ir import layouts, opaque_text
+from layout_kernels import opaque_texts
 
 MMA = (
     "#ttg.nvidia_mma<{versionMajor = 3, versionMinor = 0, warpsPerCTA = [4, 1], "

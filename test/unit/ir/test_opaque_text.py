@@ -1,8 +1,7 @@
 import pytest
-from layout_kernels import opaque_texts
-
 from flagc.ir import opaque_text
 from flagc.ir.opaque_text import Call, Field, Group, OpaqueTextError, Word
+from layout_kernels import opaque_texts
 
 
 def test_structure_of_a_layout():

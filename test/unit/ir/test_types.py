@@ -1,6 +1,4 @@
 import pytest
-from layout_kernels import opaque_texts
-
 from flagc.ir.layouts import NvmmaSharedLayout
 from flagc.ir.module import Module
 from flagc.ir.types import (
@@ -13,6 +11,7 @@ from flagc.ir.types import (
     is_float,
     is_integer,
 )
+from layout_kernels import opaque_texts
 
 VIEWS = (PointerType, TensorType, MemDescType, TensorDescType)
 SHARED = "#ttg.nvmma_shared<{swizzlingByteWidth = 128, transposed = false, elementBitWidth = 16}>"
