@@ -7,8 +7,9 @@ them. Sizes are bytes per core; clocks are MHz, None where no source gives one.
 
 from __future__ import annotations
 
-import difflib
 from dataclasses import dataclass
+
+from flagc.errors import UsageError, nearest
 
 KIB = 1024
 
@@ -63,11 +64,10 @@ DEFAULT_CHIP = "Ascend910B3"
 
 
 def chip(name: str) -> AscendChip:
-    """The chip called `name` (`Ascend910B3`, `910B3`, any case); ValueError names the nearest."""
+    """The chip called `name` (`Ascend910B3`, `910B3`, any case); UsageError names the nearest."""
     wanted = name.lower().removeprefix("ascend")
     by_name = {entry.short_name.lower(): entry for entry in CHIPS}
     if wanted in by_name:
         return by_name[wanted]
-    near = difflib.get_close_matches(wanted, list(by_name), n=3, cutoff=0.5) or list(by_name)
-    options = ", ".join(by_name[key].short_name for key in near)
-    raise ValueError(f"unknown Ascend chip '{name}'; nearest: {options}")
+    valid = [entry.short_name for entry in CHIPS]
+    raise UsageError(f"unknown Ascend chip '{name}'; {nearest(wanted.upper(), valid)}")

@@ -195,7 +195,7 @@ def _unsupported(
         file, line = kernel_line(text_given, entry.line)
         if file is None:
             message += f" (line {entry.line} of the input)"
-    return _finished(kind, message, file, line, hint, name)
+    return _finished(kind, message, (file, line), hint, name)
 
 
 def _operation_in(text: str) -> str | None:
@@ -219,7 +219,7 @@ def _crash(
     file, line = (place.file, place.line) if place else (None, 0)
     if file is None and ttir_text is not None and _MISSING_OTHER in error.stderr_tail:
         file, line = masked_load_without_other(ttir_text)
-    return _finished("crash", message, file, line, _known(error.stderr_tail), name)
+    return _finished("crash", message, (file, line), _known(error.stderr_tail), name)
 
 
 def _assertion(stderr: str) -> str:
@@ -242,12 +242,13 @@ def _known(stderr: str) -> str:
 def _timeout(error: VendorError) -> AscendDiagnosis:
     message = f"{error.tool} did not finish within {error.timeout:g} s and was stopped"
     hint = "smaller blocks or fewer unrolled iterations compile faster"
-    return _finished("timeout", message, None, 0, hint, None)
+    return _finished("timeout", message, (None, 0), hint, None)
 
 
 def _finished(
-    kind: Kind, message: str, file: str | None, line: int, hint: str, failing: str | None
+    kind: Kind, message: str, place: tuple[str | None, int], hint: str, failing: str | None
 ) -> AscendDiagnosis:
+    file, line = place
     text = message + (f"; {hint}" if hint else "") + _at(file, line)
     return AscendDiagnosis(kind, text, file, line, hint, failing_pass=failing)
 

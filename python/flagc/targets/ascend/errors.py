@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from flagc.errors import EnvironmentProblem
 
-class ToolchainError(RuntimeError):
+
+class ToolchainError(EnvironmentProblem):
     """A vendor tool is missing, cannot be fetched or is not what was pinned.
 
     The text is one line a user can act on. Command lines exit with status 2 on it.

@@ -16,7 +16,9 @@ from flagc.targets.ascend.generic_ir import (
     parse_generic,
     plain_context,
     print_generic,
+    run_mlir_passes,
     source_line,
+    to_llvm_ir,
     walk,
 )
 from flagc.targets.ascend.hivm_calls import HivmCalls, LoweringError
@@ -84,9 +86,6 @@ def kernel_facts(module: Any) -> KernelFacts:
 
 def lower_core(module: Any, entry: str, *, on_chip_base: bool, debug: bool) -> str:
     """LLVM IR text of function `entry` and what it declares; changes `module`."""
-    from torch_mlir.dialects import llvm as llvm_dialect
-    from torch_mlir.passmanager import PassManager
-
     ir = bindings()
     with module.context, ir.Location.unknown():
         _drop_other_functions(module, entry)
@@ -98,13 +97,12 @@ def lower_core(module: Any, entry: str, *, on_chip_base: bool, debug: bool) -> s
             if function.operation.attributes["sym_name"].value == entry:
                 rewriter.bare_pointers(function)
         _clean_attributes(module)
-        PassManager.parse(_LOWERING).run(module.operation)
+        run_mlir_passes(module, _LOWERING)
         _hide_float_constants(module)
         if debug:
-            PassManager.parse(_DEBUG_SCOPES).run(module.operation)
+            run_mlir_passes(module, _DEBUG_SCOPES)
             _forget_declaration_scopes(module)
-        text: str = llvm_dialect.translate_module_to_llvmir(module.operation)
-    return text
+        return to_llvm_ir(module)
 
 
 def _drop_null_padding(module: Any) -> None:

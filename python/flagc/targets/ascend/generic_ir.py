@@ -1,30 +1,50 @@
 """Read and print MLIR of any dialect in generic form, for small edits between vendor tools.
 
-This module is the Ascend target's only contact with the MLIR bindings. It parses in a context that
-registers no dialect, so no op is normalised behind our back.
+Text is parsed in a context that registers no dialect, so no op is normalised behind our back; only
+the lowering to LLVM (`full_context`) needs upstream dialects.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from functools import lru_cache
 from typing import Any
 
 
-@lru_cache(maxsize=1)
 def bindings() -> Any:
-    """The module `torch_mlir.ir`; imported late because it costs 40 ms."""
-    from torch_mlir import ir
+    """The module `ir` of the MLIR bindings; imported late because it costs 40 ms."""
+    from flagc.mlir import ir
 
     return ir
 
 
 def plain_context() -> Any:
     """A context without dialects; unknown ops, types and attributes are kept as they are."""
-    # torch_mlir.ir.Context registers every upstream dialect; its base class registers none.
-    context = bindings().Context.__mro__[1]()
+    from flagc.mlir import bare_context
+
+    return bare_context()
+
+
+def full_context() -> Any:
+    """A context with all upstream dialects, in which ops of other dialects may stand."""
+    context = bindings().Context()
     context.allow_unregistered_dialects = True
+    context.enable_multithreading(False)
     return context
+
+
+def run_mlir_passes(module: Any, pipeline: str) -> None:
+    """Run upstream passes on `module`, which must be in a `full_context`."""
+    from torch_mlir.passmanager import PassManager
+
+    PassManager.parse(pipeline, module.context).run(module.operation)
+
+
+def to_llvm_ir(module: Any) -> str:
+    """LLVM IR text of a module in LLVM dialect."""
+    from torch_mlir.dialects import llvm as llvm_dialect
+
+    text: str = llvm_dialect.translate_module_to_llvmir(module.operation)
+    return text
 
 
 def parse_generic(text: str, context: Any) -> Any:

@@ -19,6 +19,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from flagc.errors import KernelError
 from flagc.targets.ascend.generic_ir import bindings, properties, source_line
 
 PIPES = {
@@ -30,7 +31,7 @@ CORES = {"CUBE": 1, "VECTOR": 2, "CUBE_AND_VECTOR": 3}
 COUNT_MODE_BIT = 56
 
 
-class LoweringError(RuntimeError):
+class LoweringError(KernelError):
     """The final module holds something that has no lowering here; names the op and its line."""
 
 

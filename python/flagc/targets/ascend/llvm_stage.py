@@ -9,8 +9,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
+from flagc.errors import EnvironmentProblem
 from flagc.targets.ascend.final_lowering import KernelFacts, kernel_facts, load_final, lower_core
-from flagc.targets.ascend.generic_ir import bindings
+from flagc.targets.ascend.generic_ir import bindings, full_context, print_generic
 from flagc.targets.ascend.pass_text import parse_pipeline
 from flagc.targets.ascend.vendor_pipeline import run_passes
 from flagc.targets.ascend.vendor_process import DEFAULT_TIMEOUT
@@ -23,7 +24,7 @@ _VENDOR_LOWERING = (
 _LIBRARY_CALL = "_mlir_ciface_"
 
 
-class SignatureMismatch(RuntimeError):
+class SignatureMismatch(EnvironmentProblem):
     """The kernel calls a library function with other types than the library defines."""
 
 
@@ -51,22 +52,15 @@ def final_to_llvm(
     """
     passes = parse_pipeline(_VENDOR_LOWERING)
     generic = run_passes(final_text, passes, generic_out=True, timeout=timeout)
-    with bindings().Context() as context:
-        context.allow_unregistered_dialects = True
+    with full_context() as context:
         module = load_final(generic, context)
         facts = kernel_facts(module)
         texts = {}
         for core, entry in facts.entries.items():
-            own = bindings().Module.parse(str_with_locations(module), context)
+            own = bindings().Module.parse(print_generic(module, locations=True), context)
             lowered = lower_core(own, entry, on_chip_base=on_chip_base, debug=debug)
             texts[core] = link(lowered, core, entry, optimize=optimize)
     return LlvmStage(texts, facts)
-
-
-def str_with_locations(module: Any) -> str:
-    """Text of `module` that keeps its locations when parsed again."""
-    text: str = module.operation.get_asm(enable_debug_info=True, print_generic_op_form=True)
-    return text
 
 
 def link(llvm_text: str, core: str, entry: str, *, optimize: int) -> str:

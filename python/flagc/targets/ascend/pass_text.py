@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from itertools import groupby
+
+from flagc.errors import UsageError, nearest
 
 
 @dataclass(frozen=True)
@@ -34,7 +35,7 @@ class VendorPass:
         return self.name + (f"{{{self.options}}}" if self.options else "")
 
 
-class PipelineSyntaxError(ValueError):
+class PipelineSyntaxError(UsageError):
     """A pass pipeline text that does not parse; the text names the position."""
 
 
@@ -69,7 +70,7 @@ def render_pipeline(passes: Iterable[VendorPass], *, split_groups: bool = False)
 
 
 def find_pass(passes: Sequence[VendorPass], anchor: str) -> int:
-    """Index of the pass addressed by `anchor`; `name#1` is accepted for `name`."""
+    """Index of the pass addressed by `anchor`; `name#1` is accepted for `name`. UsageError if none."""
     wanted = anchor.removesuffix("#1")
     for index, entry in enumerate(passes):
         if entry.anchor == wanted:
@@ -77,11 +78,9 @@ def find_pass(passes: Sequence[VendorPass], anchor: str) -> int:
     name = wanted.partition("#")[0]
     repeats = sum(entry.name == name for entry in passes)
     if repeats:
-        raise ValueError(f"'{anchor}': pass '{name}' runs {repeats} times, so #1 to #{repeats}")
-    near = difflib.get_close_matches(name, {entry.name for entry in passes}, n=3, cutoff=0.4)
-    raise ValueError(
-        f"no vendor pass '{anchor}'" + (f"; nearest: {', '.join(near)}" if near else "")
-    )
+        raise UsageError(f"'{anchor}': pass '{name}' runs {repeats} times, so #1 to #{repeats}")
+    valid = sorted({entry.name for entry in passes})
+    raise UsageError(f"no vendor pass '{anchor}'; {nearest(name, valid)}")
 
 
 class _Reader:

@@ -1,4 +1,4 @@
-"""Kernel source lines for places in a stage's own text, and for ops that a vendor tool choked on."""
+"""Kernel source lines for places in a stage's text, and for ops that a vendor tool choked on."""
 
 from __future__ import annotations
 

@@ -94,7 +94,7 @@ def run_segmented(
     """The whole pipeline with own code between passes; retries as bishengir-compile does.
 
     `interceptors` maps an anchor to what runs after that pass, on generic text with locations. An
-    unknown anchor is a ValueError. With no interceptor the result equals bishengir-compile's.
+    unknown anchor is a UsageError. With no interceptor the result equals bishengir-compile's.
     """
     for attempt in ATTEMPTS:
         try:
