@@ -45,20 +45,25 @@ COMPILE_OPTIONS = (
 )
 MIX_MODE = re.compile(r'mix_mode = "\w+"(, )?|, mix_mode = "\w+"')
 TELLING = re.compile(
-    r"error:|Assertion|LLVM ERROR|Stack dump|overflow|terminate called|UNREACHABLE|PLEASE submit"
+    r"error:|Assertion|LLVM ERROR|UNREACHABLE|Unsupported type|terminate called|^timeout$"
 )
-NOISE = re.compile(r"warning:|\[WARNING\]|note: see current|Cannot find hivmc|hivmc --version")
+NOISE = re.compile(r"warning:|\[WARNING\]|note: see current|hivmc|BiShengI?H?IR pipeline")
+FRAME = re.compile(r"#\d+ 0x\w+ \(\S*/([\w-]+)\+(0x\w+)\)")
 CLASSES = (
-    ("ub-overflow", r"ub overflow"),
-    ("l0c-overflow", r"cc overflow"),
-    ("l1-overflow", r"cbuf overflow"),
-    ("constant-type", r"Unsupported type for constant creation"),
-    ("libdevice", r"extern_elementwise"),
+    ("ub-overflow", r"ub overflow, requires"),
+    ("l0c-overflow", r"cc overflow, requires"),
+    ("l1-overflow", r"cbuf overflow, requires"),
+    ("masked-access-without-other", r"Unsupported type for constant creation"),
+    ("libdevice", r"tt\.extern_elementwise"),
+    ("inline-asm", r"tt\.elementwise_inline_asm"),
     ("assume", r"llvm\.intr\.assume"),
     ("zero-stride", r"strides must not be zero"),
-    ("descriptor", r"tt\.(experimental_)?descriptor|make_tensor_descriptor|tensordesc"),
-    ("inline-asm", r"elementwise_inline_asm"),
-    ("fp8", r"f8E\w+|fp8"),
+    ("host-descriptor", r"tt\.func.*|tensordesc"),
+    ("reduce-of-many-values", r"Only reduce or reduce with index"),
+    ("interleaved-access", r"InterleaveOptimization"),
+    ("store-not-from-ub", r"only support store ub to gm"),
+    ("8-bit-select", r"'hivm\.hir\.vsel' op failed to verify"),
+    ("fp8", r"f8E\w+"),
     ("f64", r"\bf64\b"),
     ("timeout", r"timeout"),
 )
@@ -71,6 +76,7 @@ class Outcome:
     kernel: str
     passed: bool
     stage: str
+    last_pass: str
     kind: str
     error: str
     adapter_s: float
@@ -91,10 +97,11 @@ def run(command: list[str], limit: float) -> tuple[int, str, float]:
 def essence(output: str) -> str:
     """The lines of a tool's output that say why it failed."""
     lines = [line for line in output.splitlines() if not NOISE.search(line)]
-    telling = [line for line in lines if TELLING.search(line)]
-    notes = [line for line in output.splitlines() if "note: see current" in line][-1:]
-    chosen = telling[:6] or lines[-4:]
-    return "\n".join(line[:400] for line in [*chosen, *notes])
+    chosen = [line for line in lines if TELLING.search(line)][:6]
+    if "Stack dump" in output:
+        frames = [f"{tool}+{at}" for tool, at in FRAME.findall(output) if "libc" not in tool]
+        chosen.append("crashed in " + " < ".join(frames[3:7]))
+    return "\n".join(line[:500] for line in chosen or lines[-4:])
 
 
 def classify(stage: str, status: int, error: str) -> str:
@@ -107,28 +114,36 @@ def classify(stage: str, status: int, error: str) -> str:
     return f"{stage}-other"
 
 
+def failing_pass(ttir: Path, adapter: Path, limit: float) -> str:
+    """Name of the first adapter pass that the kernel does not survive."""
+    for count in range(1, len(ADAPTER_PASSES)):
+        command = [str(adapter), str(ttir), *ADAPTER_PASSES[:count], "-o", "/dev/null"]
+        if run(command, limit)[0] != 0:
+            break
+    else:
+        count = len(ADAPTER_PASSES)
+    return ADAPTER_PASSES[count - 1].split("=")[0].lstrip("-")
+
+
 def chain(ttir: Path, adapter: Path, compiler: Path, limit: float, scratch: Path) -> Outcome:
     """Take one kernel through the chain."""
     linalg = scratch / "kernel.mlir"
-    status, output, adapter_s = run(
-        [str(adapter), str(ttir), *ADAPTER_PASSES, "-o", str(linalg)], limit
-    )
     name = f"{ttir.parent.name}/{ttir.name}"
+    command = [str(adapter), str(ttir), *ADAPTER_PASSES, "-o", str(linalg)]
+    status, output, adapter_s = run(command, limit)
     if status != 0:
         error = essence(output)
-        return Outcome(
-            name, False, "adapter", classify("adapter", status, error), error, adapter_s, 0.0
-        )
+        kind = classify("adapter", status, error)
+        at = failing_pass(ttir, adapter, limit)
+        return Outcome(name, False, "adapter", at, kind, error, adapter_s, 0.0)
     linalg.write_text(MIX_MODE.sub("", linalg.read_text()))
-    status, output, compile_s = run(
-        [str(compiler), str(linalg), *COMPILE_OPTIONS, "-o", str(scratch / "out")], limit
-    )
+    command = [str(compiler), str(linalg), *COMPILE_OPTIONS, "-o", str(scratch / "out")]
+    status, output, compile_s = run(command, limit)
     if REACHED_HIVMC in output:
-        return Outcome(name, True, "done", "passed", "", adapter_s, compile_s)
+        return Outcome(name, True, "done", "", "passed", "", adapter_s, compile_s)
     error = essence(output)
-    return Outcome(
-        name, False, "bishengir", classify("bishengir", status, error), error, adapter_s, compile_s
-    )
+    kind = classify("bishengir", status, error)
+    return Outcome(name, False, "bishengir", "", kind, error, adapter_s, compile_s)
 
 
 def find_compiler() -> Path:
