@@ -70,7 +70,7 @@ def render_pipeline(passes: Iterable[VendorPass], *, split_groups: bool = False)
 
 
 def find_pass(passes: Sequence[VendorPass], anchor: str) -> int:
-    """Index of the pass addressed by `anchor`; `name#1` is accepted for `name`. UsageError if none."""
+    """Index of the pass addressed by `anchor`; `name#1` is taken for `name`. UsageError if none."""
     wanted = anchor.removesuffix("#1")
     for index, entry in enumerate(passes):
         if entry.anchor == wanted:

@@ -12,10 +12,10 @@ from flagc.targets.ascend import toolchain
 from flagc.targets.ascend.chips import chip as find_chip
 from flagc.targets.ascend.vendor_process import (
     DEFAULT_TIMEOUT,
-    ToolOutput,
     VendorError,
     failure_of,
     run_tool,
+    split_dumps,
 )
 
 # The last pass; what it leaves is hivmc's input.
@@ -26,7 +26,6 @@ HIVM_PASS = "hivm-insert-free-lock-var-before-return"
 # bishengir-compile probes for hivmc at start, says "Cannot find hivmc" and goes on; only this text
 # means that all its passes are through.
 _PASSES_DONE = "External hivmc run fails, returning module before running external compiler"
-_DUMP_MARK = "// -----// IR Dump After "
 _RETRY = "and retrying compilation"
 
 
@@ -82,7 +81,8 @@ def compile_linalg(
         arguments.append("--mlir-print-op-generic")
     tool = toolchain.bishengir_compile()
     output = run_tool(tool, arguments, linalg_text, timeout=timeout, ok=range(128))
-    messages, dumps = _split(output)
+    messages, printed = split_dumps(output.stderr)
+    dumps = {dump.name: dump.text for dump in printed}
     if FINAL_PASS not in dumps or not (_PASSES_DONE in messages or toolchain.hivmc()):
         raise failure_of(tool, 1, messages)
     notes = tuple(line for line in messages.splitlines() if _RETRY in line)
@@ -93,27 +93,6 @@ def compile_linalg(
         hivmc_found=toolchain.hivmc() is not None,
         notes=notes,
     )
-
-
-def _split(output: ToolOutput) -> tuple[str, dict[str, str]]:
-    """stderr apart into messages and the last dump after each pass, by the pass's name."""
-    messages: list[str] = []
-    dumps: dict[str, list[str]] = {}
-    current: list[str] | None = None
-    for line in output.stderr.splitlines(keepends=True):
-        if line.startswith(_DUMP_MARK):
-            name = line.partition("(")[2].partition(")")[0]
-            current = dumps[name] = []
-        elif current is None or _is_message(line):
-            messages.append(line)
-        else:
-            current.append(line)
-    return "".join(messages), {name: "".join(lines) for name, lines in dumps.items()}
-
-
-def _is_message(line: str) -> bool:
-    """True for a line of the driver among the lines of a dump."""
-    return line.startswith(("[ERROR]", "[WARNING]", "[NOTE]")) or ": error: " in line
 
 
 __all__ = ["DriverResult", "VendorError", "compile_final", "compile_linalg", "compile_options"]

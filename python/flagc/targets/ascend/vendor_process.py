@@ -15,6 +15,8 @@ from typing import Literal
 
 # Seconds a vendor program may take unless the caller says otherwise.
 DEFAULT_TIMEOUT = 120.0
+# How MLIR heads a module that it prints after a pass, on stderr.
+_DUMP_MARK = "// -----// IR Dump After "
 # Lines of stderr kept in an error.
 TAIL_LINES = 20
 
@@ -145,6 +147,36 @@ def parse_diagnostics(stderr: str) -> list[VendorDiagnostic]:
         else:
             found.append(entry)
     return found
+
+
+@dataclass(frozen=True)
+class Dump:
+    """A module that a tool printed on stderr after pass `name`."""
+
+    name: str
+    text: str
+
+
+def split_dumps(stderr: str) -> tuple[str, list[Dump]]:
+    """stderr apart into messages and the modules printed after passes, both in order.
+
+    A module ends with the brace in the first column and the attribute aliases (`#loc = ...`) after
+    it; what follows up to the next module are messages. The tool must run without threads.
+    """
+    messages: list[str] = []
+    dumps: list[tuple[str, list[str]]] = []
+    inside = closed = False
+    for line in stderr.splitlines(keepends=True):
+        if line.startswith(_DUMP_MARK):
+            dumps.append((line.partition("(")[2].partition(")")[0], []))
+            inside, closed = True, False
+        elif inside and not (closed and not line.startswith("#")):
+            dumps[-1][1].append(line)
+            closed = closed or line.startswith("}")
+        else:
+            inside = False
+            messages.append(line)
+    return "".join(messages), [Dump(name, "".join(lines)) for name, lines in dumps]
 
 
 def signal_name(returncode: int | None) -> str:
