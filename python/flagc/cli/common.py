@@ -11,12 +11,13 @@ from rich.status import Status
 
 from flagc.errors import EXIT_USAGE_OR_ENVIRONMENT, FlagcError, UsageError, nearest
 from flagc.pipeline.compiler import CompileRequest, CompileResult, cached_result, compile_kernel
+from flagc.pipeline.diagnostics import StepCrash
 from flagc.pipeline.isolation import CompilerCrash, JournalEntry, run_isolated
 from flagc.pipeline.loading import load_installed_passes, load_pass_files
 from flagc.pipeline.pipeline_text import PlacedPass, parse_pipeline
 from flagc.pipeline.target import Target
 from flagc.report import terminal
-from flagc.report.crash import crash_error
+from flagc.report.crash import crash_error, step_crash_error
 
 # A step that takes longer than this, in seconds, is taken for an endless loop. The slowest vendor
 # pass seen on real kernels took 60 s.
@@ -74,6 +75,8 @@ def compile_isolated(
             )
         except CompilerCrash as error:
             raise crash_error(error.crash, request, list(loaded), crash_folder) from error
+        except StepCrash as error:
+            raise step_crash_error(error, request, list(loaded), crash_folder) from error
 
 
 class _Progress:

@@ -279,15 +279,18 @@ def present(
 
 def _emit(settings: Settings, result: CompileResult) -> None:
     assert settings.emit is not None
-    content = result.artifact(settings.emit).content
     if settings.output is not None:
         return
-    if isinstance(content, bytes):
-        if sys.stdout.isatty():
+    result.artifact(settings.emit)  # says what was produced instead, if it was not reached
+    for artifact in result.artifacts:
+        if artifact.stage != settings.emit:
+            continue
+        if isinstance(artifact.content, str):
+            sys.stdout.write(artifact.content)
+        elif sys.stdout.isatty():
             raise UsageError(f"{settings.emit} is binary: write it with -o DIR or redirect it")
-        sys.stdout.buffer.write(content)
-    else:
-        sys.stdout.write(content)
+        else:
+            sys.stdout.buffer.write(artifact.content)
 
 
 def _write(
@@ -303,7 +306,7 @@ def _write(
     contents: dict[str, str | bytes] = {f"{name}{a.suffix}": a.content for a in artifacts}
     contents[f"{name}.json"] = json.dumps(plain(result.metadata), indent=2) + "\n"
     paths = write_files(settings.output, contents)
-    labels = [artifact.stage for artifact in artifacts] + ["metadata"]
+    labels = [f"{artifact.stage}{artifact.suffix}" for artifact in artifacts] + ["metadata"]
     return {label: str(path) for label, path in zip(labels, paths, strict=True)}
 
 

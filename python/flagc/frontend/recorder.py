@@ -79,7 +79,7 @@ class RecordingDriver(DriverBase):
 
     def __init__(self, target: Target) -> None:
         self._target = target
-        self.utils = _DeviceProperties(target.facts)
+        self.utils = _DeviceProperties(target)
 
     @classmethod
     def is_active(cls) -> bool:
@@ -125,12 +125,11 @@ class RecordingDriver(DriverBase):
 class _DeviceProperties:
     """Answers `get_device_properties` from the target's facts."""
 
-    def __init__(self, facts: Any) -> None:
-        self._facts = facts
+    def __init__(self, target: Target) -> None:
+        self._target = target
 
-    def get_device_properties(self, device: int) -> dict[str, Any]:
-        properties: dict[str, Any] = self._facts.device_properties()
-        return properties
+    def get_device_properties(self, device: int) -> dict[str, int]:
+        return self._target.device_properties()
 
 
 @contextmanager

@@ -117,20 +117,17 @@ class Module:
         assert neighbour is not None
         types = [self.type(t) if isinstance(t, str) else t for t in results]
         named = {key: self.attribute(value) for key, value in (attributes or {}).items()}
-        operation = ir.Operation.create(
+        # Moving a detached op segfaults, so it is created in its place.
+        place = ir.InsertionPoint(before) if before is not None else _behind(neighbour)
+        return ir.Operation.create(
             name,
             results=types,
             operands=list(operands),
             attributes=named,
             regions=regions,
             loc=location or neighbour.location,
-            ip=False,
+            ip=place,
         )
-        if before is not None:
-            operation.move_before(neighbour)
-        else:
-            operation.move_after(neighbour)
-        return operation
 
     def replace(self, op: Operation, values: Sequence[Value]) -> None:
         """Replace the results of `op` by `values`, and erase `op`.
@@ -183,6 +180,15 @@ class Module:
                     op.attributes[key] = self.attribute(text.replace(old, new))
                     changed += 1
         return changed
+
+
+def _behind(op: Operation) -> Any:
+    """Return the insertion point right after `op`, which is not the last op of its block."""
+    ops = iter(op.block.operations)
+    for candidate in ops:
+        if candidate.operation == op:
+            return ir.InsertionPoint(next(ops))
+    raise AssertionError("unreachable: an op is in its own block")
 
 
 def _collect(op: Operation, wanted: frozenset[str], found: list[Operation]) -> None:

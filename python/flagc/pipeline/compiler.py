@@ -21,9 +21,10 @@ from flagc.pipeline.target import Compilation, IrSource, Source, Target
 
 @dataclass(frozen=True)
 class Artifact:
-    """The result of one stage: `content` is IR or assembly text, or a binary.
+    """A file that one stage produced: `content` is IR or assembly text, or a binary.
 
-    `seconds` is the wall-clock time of the stage with its passes.
+    `seconds` is the wall-clock time of the stage with its passes. A stage has one file, except
+    where the two halves of an Ascend mix kernel go apart.
     """
 
     stage: str
@@ -46,7 +47,7 @@ class CompileResult:
     seconds: float = 0.0
 
     def artifact(self, stage: str) -> Artifact:
-        """Return the result of `stage`.
+        """Return the result of `stage`; of two files, the first.
 
         Raises:
             UsageError: the stage was not reached, or does not exist.
@@ -213,7 +214,7 @@ def _run_stages(
         payload = first.read(source.path)
         for placed in passes_at_end(manager.passes, first):
             payload = manager.run_pass(placed.instance, first, payload)
-        artifacts.append(_artifact(first, payload, started))
+        artifacts += _artifacts(first, payload, started)
         if request.stop_after == first.name:
             return artifacts
     for stage in stages:
@@ -221,14 +222,16 @@ def _run_stages(
         payload = manager.run_stage(stage, payload)
         if payload is None:  # the stage's tool is missing; its diagnostic says so
             break
-        artifacts.append(_artifact(stage, payload, started))
+        artifacts += _artifacts(stage, payload, started)
         if request.stop_after == stage.name:
             break
     return artifacts
 
 
-def _artifact(stage: Stage, payload: Payload, started: float) -> Artifact:
-    return Artifact(stage.name, stage.suffix, stage.text(payload), time.perf_counter() - started)
+def _artifacts(stage: Stage, payload: Payload, started: float) -> list[Artifact]:
+    seconds = time.perf_counter() - started
+    files = stage.files(payload)
+    return [Artifact(stage.name, suffix, content, seconds) for suffix, content in files.items()]
 
 
 def _check_stage_name(name: str | None, stages: Sequence[Stage]) -> None:

@@ -81,3 +81,21 @@ class PassFailure(KernelError):
 
     def __reduce__(self) -> tuple[type[PassFailure], tuple[Any, ...]]:
         return (PassFailure, (self.diagnostic, self.details, self.earlier))
+
+
+class StepCrash(KernelError):
+    """An outside tool crashed or ran out of time in one step.
+
+    Attributes:
+        stage, step: where; `step` is empty when the tool does not run pass by pass.
+        step_input: IR on which resuming the stage at `step` repeats the crash.
+    """
+
+    def __init__(self, message: str, stage: str, step: str, step_input: str) -> None:
+        super().__init__(message)
+        self.stage = stage
+        self.step = step
+        self.step_input = step_input
+
+    def __reduce__(self) -> tuple[type[StepCrash], tuple[str, ...]]:
+        return (StepCrash, (str(self), self.stage, self.step, self.step_input))

@@ -27,6 +27,10 @@ from flagc.pipeline.stages import Payload, Stage
 from flagc.pipeline.stderr_capture import captured_stderr, compiler_messages
 
 
+# How the journal names the verification of what a Python pass left.
+VERIFIER = "verifier after"
+
+
 @dataclass
 class PassManager:
     """Runs stages with `passes` at their places, and keeps what they said and what was observed.
@@ -86,8 +90,11 @@ class PassManager:
         after = module.text()
         if after != before and self.journal.detailed:
             self.journal.changed(instance.name, changed_operations(before, after))
-            self.journal.enter(stage.name, f"verifier after {instance.name}", ir=lambda: after)
-        result = self._verified(instance, module, stage, before)
+            self.journal.enter(stage.name, f"{VERIFIER} {instance.name}", ir=lambda: after)
+        if after == before and not stage.export_consumes:
+            result = payload
+        else:
+            result = self._verified(instance, module, stage, before)
         if self.instrumentation.time_passes:
             seconds = time.perf_counter() - started
             self.records.timings.append(PassTiming(stage.name, instance.name, seconds, False))

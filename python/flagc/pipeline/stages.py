@@ -36,12 +36,14 @@ class Stage(ABC):
         suffix: the file name suffix of its result, with the dot.
         level: the IR level of the stage's result, or None where Python passes cannot run on it.
         inner_level: the IR level between the stage's steps; None where nothing can be inserted.
+        export_consumes: whether a payload can no longer be used once it was exported.
     """
 
     name: str
     suffix: str
     level: str | None = None
     inner_level: str | None = None
+    export_consumes: bool = True
 
     @abstractmethod
     def run(
@@ -62,6 +64,10 @@ class Stage(ABC):
 
         `debug=False` leaves source locations out.
         """
+
+    def files(self, payload: Payload) -> dict[str, str | bytes]:
+        """Return the files that `--dump-ir` writes, by suffix. Most stages have one."""
+        return {self.suffix: self.text(payload)}
 
     def export(self, payload: Payload) -> Module:
         """Return the payload as a module for Python passes. May consume the payload."""

@@ -111,6 +111,10 @@ class Target(ABC):
         """Return the `GPUTarget` that Triton's frontend specialises kernels for."""
 
     @abstractmethod
+    def device_properties(self) -> dict[str, int]:
+        """Return what Triton's `get_device_properties` tells a script that only records."""
+
+    @abstractmethod
     def stages(self) -> list[Stage]:
         """Return the stages with their steps, for checking and listing; they are not run."""
 

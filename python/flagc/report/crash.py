@@ -9,7 +9,9 @@ from pathlib import Path
 
 from flagc.errors import EnvironmentProblem, FlagcError, KernelError
 from flagc.pipeline.compiler import CompileRequest
-from flagc.pipeline.isolation import Crash
+from flagc.pipeline.diagnostics import StepCrash
+from flagc.pipeline.isolation import Crash, JournalEntry
+from flagc.pipeline.manager import VERIFIER
 from flagc.report.files import write_files
 
 
@@ -27,11 +29,30 @@ def crash_error(
     said = crash.stderr.strip().splitlines()
     lines += [f"  it said: {_essence(said)}"] if said else []
     if crash.step_input is not None:
-        try:
-            lines.append(f"  reproduce: {_save_reproducer(crash, request, loaded, folder)}")
-        except EnvironmentProblem as problem:
-            lines.append(f"  the reproducer could not be saved: {problem}")
+        lines.append(_reproducer_line(crash.entry, crash.step_input, request, loaded, folder))
     return KernelError("\n".join(lines))
+
+
+def step_crash_error(
+    crash: StepCrash, request: CompileRequest, loaded: list[str], folder: Path | None
+) -> FlagcError:
+    """Return the error that reports the crash of an outside tool, with a saved reproducer."""
+    entry = JournalEntry(crash.stage, crash.step, native=True)
+    line = _reproducer_line(entry, crash.step_input, request, loaded, folder)
+    return KernelError(f"{crash}\n{line}")
+
+
+def _reproducer_line(
+    entry: JournalEntry,
+    step_input: str,
+    request: CompileRequest,
+    loaded: list[str],
+    folder: Path | None,
+) -> str:
+    try:
+        return f"  reproduce: {_save_reproducer(entry, step_input, request, loaded, folder)}"
+    except EnvironmentProblem as problem:
+        return f"  the reproducer could not be saved: {problem}"
 
 
 def _culprit(crash: Crash) -> str:
@@ -51,28 +72,26 @@ def _essence(stderr: list[str]) -> str:
 
 
 def _save_reproducer(
-    crash: Crash, request: CompileRequest, loaded: list[str], folder: Path | None
+    entry: JournalEntry,
+    step_input: str,
+    request: CompileRequest,
+    loaded: list[str],
+    folder: Path | None,
 ) -> str:
-    assert crash.step_input is not None
-    digest = hashlib.sha256(crash.step_input.encode()).hexdigest()[:8]
+    """Write the step's input and the command that repeats the step; return the command."""
+    digest = hashlib.sha256(step_input.encode()).hexdigest()[:8]
     base = folder or Path(tempfile.gettempdir()) / "flagc-crashes"
-    place = base / f"{request.source.name}-{crash.entry.stage}-{digest}"
+    place = (base / f"{request.source.name}-{entry.stage}-{digest}").resolve()
     command = ["flagc-opt", str(place / "input.mlir"), "--target", request.target.name]
-    command += ["--stage", crash.entry.stage]
-    if crash.entry.native and crash.entry.step and not crash.entry.step.startswith("verifier"):
-        command += ["--resume", f"{crash.entry.stage}@before({crash.entry.step})"]
-    elif not crash.entry.native:
+    command += ["--stage", entry.stage]
+    if not entry.native:
         for path in loaded:
             command += ["--load", str(Path(path).resolve())]
-        spelling = next(
-            (
-                placed.instance.spelling()
-                for placed in request.passes
-                if placed.instance.name == crash.entry.step
-            ),
-            crash.entry.step,
-        )
-        command += ["--passes", f"{crash.entry.stage}:{spelling}"]
+        placed = (p.instance for p in request.passes if p.instance.name == entry.step)
+        spelling = next((instance.spelling() for instance in placed), entry.step)
+        command += ["--passes", f"{entry.stage}:{spelling}"]
+    elif entry.step and not entry.step.startswith(VERIFIER):
+        command += ["--resume", f"{entry.stage}@before({entry.step})"]
     text = " ".join(shlex.quote(part) for part in command)
-    write_files(place, {"input.mlir": crash.step_input, "command.sh": text + "\n"})
+    write_files(place, {"input.mlir": step_input, "command.sh": text + "\n"})
     return text

@@ -19,7 +19,7 @@ def result_document(
 
     Args:
         dumped: the stages whose content is included.
-        files: paths of written files by stage.
+        files: paths of written files by stage name and suffix.
     """
     return {
         **launch.describe(),
@@ -27,7 +27,7 @@ def result_document(
         "cached": result.cached,
         "seconds": round(result.seconds, 6),
         "note": launch.note,
-        "stages": [_artifact(a, a.stage in dumped, files.get(a.stage)) for a in result.artifacts],
+        "stages": [_artifact(a, a.stage in dumped, files.get(a.stage + a.suffix)) for a in result.artifacts],
         "metadata": {k: plain(v) for k, v in result.metadata.items()},
         "diagnostics": [diagnostic_document(d) for d in result.findings.diagnostics],
         "tables": [dataclasses.asdict(table) for table in result.findings.tables],

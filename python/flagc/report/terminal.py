@@ -63,13 +63,15 @@ def print_ir(title: str, content: str | bytes, console: Console | None = None) -
 
 def print_table(table: Table, console: Console | None = None) -> None:
     """Print a pass's table, on standard output unless another console is given."""
-    rich_table = RichTable(title=table.title, title_justify="left", title_style="bold")
+    console = console or out()
+    console.print(table.title, markup=False, style="bold", soft_wrap=True)
+    rich_table = RichTable()
     for index, column in enumerate(table.columns):
         numeric = all(isinstance(row[index], (int, float)) for row in table.rows)
         rich_table.add_column(column, justify="right" if numeric else "left")
     for row in table.rows:
         rich_table.add_row(*(str(cell) for cell in row))
-    (console or out()).print(rich_table)
+    console.print(rich_table)
 
 
 def print_statistics(statistics: dict[str, int], console: Console | None = None) -> None:
@@ -86,19 +88,14 @@ def print_timings(timings: Sequence[PassTiming], console: Console | None = None)
             timing.stage,
             timing.name,
             "compiler" if timing.native else "Python",
-            f"{timing.seconds * 1e3:.2f}",
-            f"{100 * timing.seconds / total:.1f}" if total else "",
+            round(timing.seconds * 1e3, 2),
+            round(100 * timing.seconds / total, 1) if total else 0.0,
         )
         for timing in timings
     ]
-    rows.append(("total", "", "", f"{total * 1e3:.2f}", ""))
+    rows.append(("total", "", "", round(total * 1e3, 2), 100.0))
     columns = ("stage", "pass", "written in", "ms", "%")
-    rich_table = RichTable(title="time of each pass", title_justify="left", title_style="bold")
-    for column in columns:
-        rich_table.add_column(column, justify="right" if column in ("ms", "%") else "left")
-    for row in rows:
-        rich_table.add_row(*row)
-    (console or out()).print(rich_table)
+    print_table(Table("time of each pass", columns, tuple(rows)), console)
 
 
 def print_summary(launch: Launch, result: CompileResult) -> None:
@@ -108,7 +105,8 @@ def print_summary(launch: Launch, result: CompileResult) -> None:
     more = f" and {len(launch.grids) - 3} more" if len(launch.grids) > 3 else ""
     title = f"{result.name} for {result.target}" + (f", grid {grids}{more}" if grids else "")
     how = "from the cache" if result.cached else f"compiled in {result.seconds:.2f} s"
-    rich_table = RichTable(title=f"{title} ({how})", title_justify="left", title_style="bold")
+    console.print(f"{title} ({how})", markup=False, style="bold", soft_wrap=True)
+    rich_table = RichTable()
     rich_table.add_column("stage")
     rich_table.add_column("bytes", justify="right")
     rich_table.add_column("lines", justify="right")

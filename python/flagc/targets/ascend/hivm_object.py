@@ -1,4 +1,4 @@
-"""Stage object: the kernel's binary, through CANN's hivmc when it is on PATH."""
+"""Stage object: the kernel's binary, through CANN's closed compiler hivmc when it is on PATH."""
 
 from __future__ import annotations
 
@@ -6,26 +6,39 @@ import tempfile
 from pathlib import Path
 
 from flagc.targets.ascend import toolchain
-from flagc.targets.ascend.vendor_driver import compile_options
-from flagc.targets.ascend.vendor_process import DEFAULT_TIMEOUT, run_tool
+from flagc.targets.ascend.chips import chip as find_chip
+from flagc.targets.ascend.errors import ToolchainError
+from flagc.targets.ascend.vendor_process import DEFAULT_TIMEOUT, failure_of, run_tool
 
-NEEDS_CANN = (
-    "the kernel object needs hivmc of Huawei's CANN toolkit on PATH; produced instead: hivmc's "
-    "input (stage final) and the linked LLVM IR (stage llvm)"
+# What bishengir-compile 1.2.0 gives hivmc for a Triton kernel, as recorded with a stand-in for
+# hivmc on PATH. The chip is named in the module itself.
+HIVMC_OPTIONS = (
+    "--enable-debug-info=false",
+    "--enable-static-bare-ptr=true",
+    "--enable-bin-relocation=true",
+    "--enable-hivm-inject-barrier-all-sync=false",
+    "--enable-sanitizer=false",
+    "--enable-triton-kernel-compile=true",
 )
 
 
-def linalg_to_object(linalg_text: str, chip: str, timeout: float = DEFAULT_TIMEOUT) -> bytes | None:
-    """The kernel object, or None without hivmc (tell the user NEEDS_CANN).
+def compile_object(final_text: str, chip: str, timeout: float = DEFAULT_TIMEOUT) -> bytes:
+    """The kernel object of the final module `final_text`.
 
-    Not tried on a machine with CANN: bishengir-compile calls hivmc itself, as in triton-ascend.
+    Raises ToolchainError without hivmc, VendorError when it fails. Run only against a stand-in so
+    far: no machine of ours has CANN.
     """
-    if toolchain.hivmc() is None:
-        return None
+    find_chip(chip)
+    tool = toolchain.hivmc()
+    if tool is None:
+        raise ToolchainError(
+            "the kernel object needs hivmc of Huawei's CANN toolkit, which is not on PATH"
+        )
     with tempfile.TemporaryDirectory(prefix="flagc-object-") as folder:
-        target = Path(folder) / "kernel.o"
-        arguments = ["-", *compile_options(chip), "-o", str(target)]
-        run_tool(toolchain.bishengir_compile(), arguments, linalg_text, timeout=timeout)
-        # Some versions append the suffix to the name that they are given.
-        written = target if target.is_file() else target.with_suffix(".o.o")
-        return written.read_bytes()
+        source, target = Path(folder) / "module.hivm.opt.mlir", Path(folder) / "kernel.o"
+        source.write_text(final_text)
+        arguments = [str(source), *HIVMC_OPTIONS, "-o", str(target)]
+        output = run_tool(tool, arguments, "", timeout=timeout)
+        if not target.is_file():
+            raise failure_of(tool, 0, output.stderr + "hivmc wrote no object")
+        return target.read_bytes()

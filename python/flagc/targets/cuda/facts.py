@@ -29,15 +29,6 @@ class CudaFacts:
     multiprocessors: int
     registers: int = 65536
 
-    def device_properties(self) -> dict[str, int]:
-        """Return what Triton's `get_device_properties` tells a script that only records."""
-        return {
-            "max_shared_mem": self.shared_memory,
-            "max_num_regs": self.registers,
-            "multiprocessor_count": self.multiprocessors,
-            "warpSize": 32,
-        }
-
 
 CUDA_FACTS = {
     "sm80": CudaFacts(80, "mma.sync", 163 * 1024, 108),

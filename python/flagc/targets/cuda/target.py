@@ -49,6 +49,15 @@ class CudaTarget(Target):
             )
         )
 
+    def device_properties(self) -> dict[str, int]:
+        """Return the chip's limits under the names that Triton's NVIDIA driver uses."""
+        return {
+            "max_shared_mem": self.facts.shared_memory,
+            "max_num_regs": self.facts.registers,
+            "multiprocessor_count": self.facts.multiprocessors,
+            "warpSize": _WARP_SIZE,
+        }
+
     def stages(self) -> list[Stage]:
         """Return the stages with default options."""
         backend = make_backend(self.triton_target())

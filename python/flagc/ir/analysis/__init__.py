@@ -1,0 +1,1 @@
+"""Analyses of modules, apart from the passes that act on them."""

@@ -1,0 +1,94 @@
+"""The Ascend target: Triton's frontend, then the vendor's open toolchain."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import triton
+from triton.backends.compiler import GPUTarget, Language
+from triton.compiler.compiler import ASTSource, make_backend
+
+from flagc import mlir
+from flagc.pipeline.diagnostics import Diagnostic
+from flagc.pipeline.stages import Stage
+from flagc.pipeline.target import Compilation, KernelSource, Source, Target
+from flagc.targets.ascend import toolchain
+from flagc.targets.ascend.chips import chip as find_chip
+from flagc.targets.ascend.stages import (
+    FinalStage,
+    HivmStage,
+    LinalgStage,
+    LlvmStage,
+    ObjectStage,
+)
+from flagc.targets.cuda.stages import TritonStage
+from flagc.targets.triton_frontend import new_context, ttir_of_kernel
+
+# Triton's frontend needs some backend for language details. The NVIDIA one for sm90 keeps tensor
+# descriptors and fp8 types in TTIR, which flagc's own passes and the vendor's then deal with.
+_FRONTEND_TARGET = GPUTarget("cuda", 90, 32)
+
+
+class AscendTarget(Target):
+    """A Huawei Ascend NPU of the 910B or 910_93 family. No NPU and no CANN is needed to compile."""
+
+    default_passes = ""
+
+    def __init__(self, chip: str) -> None:
+        self.facts = find_chip(chip)
+        self.name = f"ascend:{self.facts.short_name}"
+
+    def triton_target(self) -> GPUTarget:
+        """Return the target whose backend serves as frontend."""
+        return _FRONTEND_TARGET
+
+    def device_properties(self) -> dict[str, int]:
+        """Return core counts and the vector cores' memory, under triton-ascend's names."""
+        return {
+            "num_aicore": self.facts.cube_cores,
+            "num_vectorcore": self.facts.vector_cores,
+            "multiprocessor_count": self.facts.cube_cores,
+            "max_shared_mem": self.facts.ub_bytes,
+        }
+
+    def key(self) -> str:
+        """Return target and toolchain versions, and whether hivmc is there."""
+        versions = {**toolchain.versions(), "triton": triton.__version__, "mlir": mlir.version()}
+        return f"{self.name}|{sorted(versions.items())}|{toolchain.hivmc()}"
+
+    def stages(self) -> list[Stage]:
+        """Return the stages with default options."""
+        return self._stages({}, {}, [])[0]
+
+    def begin(self, source: Source, options: Mapping[str, Any]) -> Compilation:
+        """Prepare `source`; a kernel's TTIR comes from Triton's frontend."""
+        metadata: dict[str, Any] = {"target": self.name}
+        notes: list[Diagnostic] = []
+        stages, backend, parsed, context = self._stages(options, metadata, notes)
+        payload = None
+        if isinstance(source, KernelSource):
+            ast = ASTSource(
+                source.function, dict(source.signature), source.constexprs, source.attributes
+            )
+            payload = ttir_of_kernel(ast, _FRONTEND_TARGET, backend, parsed, context)
+            metadata["name"] = source.name
+        return Compilation(stages, payload, dict(vars(parsed)), metadata, notes)
+
+    def _stages(
+        self, options: Mapping[str, Any], metadata: dict[str, Any], notes: list[Diagnostic]
+    ) -> tuple[list[Stage], Any, Any, Any]:
+        backend = make_backend(_FRONTEND_TARGET)
+        parsed = backend.parse_options(dict(options))
+        context = new_context(backend)
+        functions: dict[str, Any] = {}
+        backend.add_stages(functions, parsed, Language.TRITON)
+        stages: list[Stage] = [
+            TritonStage("ttir", functions["ttir"], context, {}),
+            LinalgStage(self.facts, metadata, notes),
+            HivmStage(self.facts, metadata, notes),
+            FinalStage(self.facts, metadata, notes),
+            LlvmStage(metadata),
+            ObjectStage(notes),
+        ]
+        return stages, backend, parsed, context
