@@ -1,0 +1,14 @@
+#!/bin/sh
+# Set up flagc in .venv beside this checkout: `sh tools/setup.sh` to use it, `sh tools/setup.sh
+# test` to test it too. Needs Python 3.10 or later (as $PYTHON, default python3) and a C++ compiler.
+set -eu
+cd "$(dirname "$0")/.."
+extra=${1:-}
+python=${PYTHON:-python3}
+"$python" -c 'import sys; sys.exit(sys.version_info < (3, 10))' || {
+  echo "flagc needs Python 3.10 or later; set PYTHON to one" >&2
+  exit 2
+}
+[ -x .venv/bin/python ] || "$python" -m venv .venv
+.venv/bin/python -m pip install --quiet --disable-pip-version-check \
+  --constraint "${FLAGC_CONSTRAINTS:-constraints.txt}" ".${extra:+[$extra]}"
