@@ -58,7 +58,8 @@ class Builder:
         number = _number(value, element_of(type_text))
         if TensorType.of(type_text) is not None:
             number = f"dense<{number}>"
-        attribute = f"{number} : {type_text}"
+        # MLIR's text for an i1 is `true`, without a type.
+        attribute = number if type_text == "i1" else f"{number} : {type_text}"
         return self.op("arith.constant", [], type_text, {"value": attribute})
 
     def binary(self, name: str, left: Value, right: Value) -> Value:

@@ -118,7 +118,8 @@ class Module:
         types = [self.type(t) if isinstance(t, str) else t for t in results]
         named = {key: self.attribute(value) for key, value in (attributes or {}).items()}
         # Moving a detached op segfaults, so it is created in its place.
-        place = ir.InsertionPoint(before) if before is not None else _behind(neighbour)
+        point = ir.InsertionPoint
+        place = point(before) if before is not None else point.after(neighbour)
         return ir.Operation.create(
             name,
             results=types,
@@ -180,15 +181,6 @@ class Module:
                     op.attributes[key] = self.attribute(text.replace(old, new))
                     changed += 1
         return changed
-
-
-def _behind(op: Operation) -> Any:
-    """Return the insertion point right after `op`, which is not the last op of its block."""
-    ops = iter(op.block.operations)
-    for candidate in ops:
-        if candidate.operation == op:
-            return ir.InsertionPoint(next(ops))
-    raise AssertionError("unreachable: an op is in its own block")
 
 
 def _collect(op: Operation, wanted: frozenset[str], found: list[Operation]) -> None:
