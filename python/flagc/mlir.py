@@ -7,9 +7,9 @@ in ways that Triton's or the vendor's version of MLIR then rejects.
 
 from __future__ import annotations
 
+from typing import Any
 
 from flagc.errors import EnvironmentProblem
-
 
 try:
     from torch_mlir import ir, rewrite

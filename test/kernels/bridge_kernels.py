@@ -19,8 +19,11 @@ def softmax(x_ptr, out_ptr, stride, columns, BLOCK: tl.constexpr):
     offsets = tl.arange(0, BLOCK)
     x = tl.load(x_ptr + row * stride + offsets, mask=offsets < columns, other=-float("inf"))
     exponent = tl.exp(x - tl.max(x, axis=0))
-    tl.store(out_ptr + row * stride + offsets, exponent / tl.sum(exponent, axis=0),
-             mask=offsets < columns)
+    tl.store(
+        out_ptr + row * stride + offsets,
+        exponent / tl.sum(exponent, axis=0),
+        mask=offsets < columns,
+    )
 
 
 @triton.jit
@@ -34,8 +37,11 @@ def layer_norm(x_ptr, weight_ptr, bias_ptr, out_ptr, columns, eps, BLOCK: tl.con
     variance = tl.sum(centred * centred, axis=0) / columns
     weight = tl.load(weight_ptr + offsets, mask=mask)
     bias = tl.load(bias_ptr + offsets, mask=mask)
-    tl.store(out_ptr + row * columns + offsets,
-             centred * tl.rsqrt(variance + eps) * weight + bias, mask=mask)
+    tl.store(
+        out_ptr + row * columns + offsets,
+        centred * tl.rsqrt(variance + eps) * weight + bias,
+        mask=mask,
+    )
 
 
 @triton.jit
@@ -103,21 +109,42 @@ def inline_assembly(x_ptr, out_ptr, BLOCK: tl.constexpr):
 
 
 @triton.jit
-def gemm(a_ptr, b_ptr, c_ptr, M, N, K, stride_am, stride_bk, stride_cm,
-         BLOCK_M: tl.constexpr, BLOCK_N: tl.constexpr, BLOCK_K: tl.constexpr):
+def gemm(
+    a_ptr,
+    b_ptr,
+    c_ptr,
+    M,
+    N,
+    K,
+    stride_am,
+    stride_bk,
+    stride_cm,
+    BLOCK_M: tl.constexpr,
+    BLOCK_N: tl.constexpr,
+    BLOCK_K: tl.constexpr,
+):
     rows = tl.program_id(0) * BLOCK_M + tl.arange(0, BLOCK_M)
     columns = tl.program_id(1) * BLOCK_N + tl.arange(0, BLOCK_N)
     depth = tl.arange(0, BLOCK_K)
     accumulator = tl.zeros((BLOCK_M, BLOCK_N), dtype=tl.float32)
     for start in range(0, K, BLOCK_K):
         inner = start + depth
-        a = tl.load(a_ptr + rows[:, None] * stride_am + inner[None, :],
-                    mask=(rows[:, None] < M) & (inner[None, :] < K), other=0.0)
-        b = tl.load(b_ptr + inner[:, None] * stride_bk + columns[None, :],
-                    mask=(inner[:, None] < K) & (columns[None, :] < N), other=0.0)
+        a = tl.load(
+            a_ptr + rows[:, None] * stride_am + inner[None, :],
+            mask=(rows[:, None] < M) & (inner[None, :] < K),
+            other=0.0,
+        )
+        b = tl.load(
+            b_ptr + inner[:, None] * stride_bk + columns[None, :],
+            mask=(inner[:, None] < K) & (columns[None, :] < N),
+            other=0.0,
+        )
         accumulator = tl.dot(a, b, accumulator)
-    tl.store(c_ptr + rows[:, None] * stride_cm + columns[None, :], accumulator.to(tl.float16),
-             mask=(rows[:, None] < M) & (columns[None, :] < N))
+    tl.store(
+        c_ptr + rows[:, None] * stride_cm + columns[None, :],
+        accumulator.to(tl.float16),
+        mask=(rows[:, None] < M) & (columns[None, :] < N),
+    )
 
 
 @triton.jit
@@ -132,8 +159,17 @@ def int8_gemm(a_ptr, b_ptr, c_ptr, K, BLOCK: tl.constexpr):
 
 
 @triton.jit
-def attention(q_ptr, k_ptr, v_ptr, out_ptr, length, scale, BLOCK_M: tl.constexpr,
-              BLOCK_N: tl.constexpr, HEAD: tl.constexpr):
+def attention(
+    q_ptr,
+    k_ptr,
+    v_ptr,
+    out_ptr,
+    length,
+    scale,
+    BLOCK_M: tl.constexpr,
+    BLOCK_N: tl.constexpr,
+    HEAD: tl.constexpr,
+):
     rows = tl.program_id(0) * BLOCK_M + tl.arange(0, BLOCK_M)
     head = tl.arange(0, HEAD)
     q = tl.load(q_ptr + rows[:, None] * HEAD + head[None, :])
@@ -152,8 +188,10 @@ def attention(q_ptr, k_ptr, v_ptr, out_ptr, length, scale, BLOCK_M: tl.constexpr
         v = tl.load(v_ptr + columns[:, None] * HEAD + head[None, :])
         accumulator = tl.dot(weights.to(tl.float16), v, accumulator * correction[:, None])
         maximum = new_maximum
-    tl.store(out_ptr + rows[:, None] * HEAD + head[None, :],
-             (accumulator / total[:, None]).to(tl.float16))
+    tl.store(
+        out_ptr + rows[:, None] * HEAD + head[None, :],
+        (accumulator / total[:, None]).to(tl.float16),
+    )
 
 
 @triton.jit
@@ -165,8 +203,18 @@ def descriptor_copy(x_ptr, out_ptr, M, N, BLOCK_M: tl.constexpr, BLOCK_N: tl.con
 
 
 @triton.jit
-def descriptor_gemm(a_ptr, b_ptr, c_ptr, M, N, K, BLOCK_M: tl.constexpr, BLOCK_N: tl.constexpr,
-                    BLOCK_K: tl.constexpr, WARP_SPECIALIZE: tl.constexpr):
+def descriptor_gemm(
+    a_ptr,
+    b_ptr,
+    c_ptr,
+    M,
+    N,
+    K,
+    BLOCK_M: tl.constexpr,
+    BLOCK_N: tl.constexpr,
+    BLOCK_K: tl.constexpr,
+    WARP_SPECIALIZE: tl.constexpr,
+):
     a_tiles = tl.make_tensor_descriptor(a_ptr, [M, K], [K, 1], [BLOCK_M, BLOCK_K])
     b_tiles = tl.make_tensor_descriptor(b_ptr, [N, K], [K, 1], [BLOCK_N, BLOCK_K])
     c_tiles = tl.make_tensor_descriptor(c_ptr, [M, N], [N, 1], [BLOCK_M, BLOCK_N])
@@ -200,7 +248,9 @@ def shape_ops(x_ptr, out_ptr, ROWS: tl.constexpr, COLUMNS: tl.constexpr):
     joined = tl.reshape(tl.join(right, left), (ROWS * COLUMNS,))
     offsets = tl.arange(0, ROWS * COLUMNS)
     tl.store(out_ptr + offsets, joined)
-    tl.store(out_ptr + ROWS * COLUMNS + tl.arange(0, 2 * ROWS * COLUMNS), tl.cat(flat, joined, True))
+    tl.store(
+        out_ptr + ROWS * COLUMNS + tl.arange(0, 2 * ROWS * COLUMNS), tl.cat(flat, joined, True)
+    )
 
 
 @triton.jit
@@ -230,7 +280,7 @@ def sort_rows(x_ptr, out_ptr, ROWS: tl.constexpr, COLUMNS: tl.constexpr):
 def debugging(x_ptr, out_ptr, n, BLOCK: tl.constexpr):
     offsets = tl.arange(0, BLOCK)
     tl.assume(n > 0)
-    tl.device_print("a string, with \"quotes\" {braces} and #blocked", offsets)
+    tl.device_print('a string, with "quotes" {braces} and #blocked', offsets)
     tl.device_assert(offsets < n, "out of <{range}>")
     tl.store(out_ptr + offsets, tl.load(x_ptr + offsets))
 
@@ -247,8 +297,9 @@ def block_pointers(x_ptr, out_ptr, M, N, BLOCK: tl.constexpr):
 
 
 @triton.jit
-def fp8_scaled_dot(a_ptr, a_scale_ptr, b_ptr, b_scale_ptr, out_ptr, BLOCK: tl.constexpr,
-                   DEPTH: tl.constexpr):
+def fp8_scaled_dot(
+    a_ptr, a_scale_ptr, b_ptr, b_scale_ptr, out_ptr, BLOCK: tl.constexpr, DEPTH: tl.constexpr
+):
     rows, depth, groups = tl.arange(0, BLOCK), tl.arange(0, DEPTH), tl.arange(0, DEPTH // 32)
     a = tl.load(a_ptr + rows[:, None] * DEPTH + depth[None, :])
     b = tl.load(b_ptr + depth[:, None] * BLOCK + rows[None, :])

@@ -6,10 +6,10 @@ import inspect
 import json
 import sys
 
+from flagc.pipeline.diagnostics import Table
 from flagc.pipeline.passes import options_of, registered_passes
 from flagc.pipeline.target import Target
 from flagc.report.terminal import print_table
-from flagc.pipeline.diagnostics import Table
 
 
 def list_passes(target: Target, output_format: str) -> None:
@@ -35,9 +35,7 @@ def list_passes(target: Target, output_format: str) -> None:
 
 def list_anchors(target: Target, output_format: str) -> None:
     """Print the places at which passes can be inserted, stage by stage, in running order."""
-    anchors = {
-        stage.name: list(stage.steps()) for stage in target.stages() if stage.inner_level
-    }
+    anchors = {stage.name: list(stage.steps()) for stage in target.stages() if stage.inner_level}
     if output_format == "json":
         json.dump(anchors, sys.stdout, indent=2)
         print()

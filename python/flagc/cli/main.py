@@ -89,32 +89,68 @@ class Inputs:
 )
 @click.argument("path", type=click.Path(path_type=Path), required=False)
 @click.argument("script_arguments", nargs=-1)
-@click.option("--target", default=DEFAULT_TARGET, show_default=True, metavar="FAMILY[:CHIP]",
-              help="Chip to compile for, e.g. ascend, ascend:910B3, cuda:sm90.")
-@click.option("--dump-ir", is_flag=False, flag_value="all", metavar="[=STAGE,...]",
-              help="Print the IR of every stage, or of the stages named; with -o, write it.")
-@click.option("-o", "output", type=click.Path(path_type=Path), metavar="DIR",
-              help="Write results into DIR instead of printing them.")
-@click.option("--passes", default="", metavar="PIPELINE",
-              help="Passes to run, e.g. 'swizzle-program-ids{group-m=4},ttgir:count-ops'.")
+@click.option(
+    "--target",
+    default=DEFAULT_TARGET,
+    show_default=True,
+    metavar="FAMILY[:CHIP]",
+    help="Chip to compile for, e.g. ascend, ascend:910B3, cuda:sm90.",
+)
+@click.option(
+    "--dump-ir",
+    is_flag=False,
+    flag_value="all",
+    metavar="[=STAGE,...]",
+    help="Print the IR of every stage, or of the stages named; with -o, write it.",
+)
+@click.option(
+    "-o",
+    "output",
+    type=click.Path(path_type=Path),
+    metavar="DIR",
+    help="Write results into DIR instead of printing them.",
+)
+@click.option(
+    "--passes",
+    default="",
+    metavar="PIPELINE",
+    help="Passes to run, e.g. 'swizzle-program-ids{group-m=4},ttgir:count-ops'.",
+)
 @click.option("--without", multiple=True, metavar="PASS", help="Leave out a default pass.")
 @click.option("--load", multiple=True, metavar="FILE.py", help="Python file that defines passes.")
 @click.option("--print-ir-after-all", is_flag=True, help="Print the IR after every pass.")
 @click.option("--print-ir-after-change", is_flag=True, help="... after every pass that changed it.")
 @click.option("--time-passes", is_flag=True, help="Time every pass.")
 @click.option("--emit", metavar="STAGE", help="Stop at STAGE and write its bare result.")
-@click.option("--format", "output_format", type=click.Choice(["text", "json"]), default="text",
-              show_default=True, help="Output for people or for programs.")
+@click.option(
+    "--format",
+    "output_format",
+    type=click.Choice(["text", "json"]),
+    default="text",
+    show_default=True,
+    help="Output for people or for programs.",
+)
 @click.option("--kernel", metavar="NAME", help="Kernel of a file that only defines kernels.")
 @click.option("--signature", default="", metavar="TYPES", help="e.g. 'a=*fp16:16,M=i32'.")
 @click.option("-D", "definitions", multiple=True, metavar="NAME=VALUE", help="A constexpr's value.")
 @click.option("--grid", default="", metavar="X[,Y[,Z]]", help="Grid of the launch.")
 @click.option("--num-warps", type=int, help="Overrides the launch's num_warps.")
 @click.option("--num-stages", type=int, help="Overrides the launch's num_stages.")
-@click.option("--config", type=click.IntRange(min=0), default=0, metavar="N",
-              help="Which config of an autotuned kernel to compile.")
-@click.option("--time-limit", type=float, default=DEFAULT_TIME_LIMIT, show_default=True,
-              metavar="SECONDS", help="Longest time that one pass or stage may take.")
+@click.option(
+    "--config",
+    type=click.IntRange(min=0),
+    default=0,
+    metavar="N",
+    help="Which config of an autotuned kernel to compile.",
+)
+@click.option(
+    "--time-limit",
+    type=float,
+    default=DEFAULT_TIME_LIMIT,
+    show_default=True,
+    metavar="SECONDS",
+    help="Longest time that one pass or stage may take.",
+)
 @click.option("--in-process", is_flag=True, help="No child process: for debugging a pass with pdb.")
 @click.option("--no-cache", is_flag=True, help="Compile even when the result is cached.")
 @click.option("--list-passes", is_flag=True, help="List all passes and their options.")
@@ -147,8 +183,9 @@ def run(settings: Settings) -> int:
     stage_names = [stage.name for stage in stages]
     dumped = _dumped_stages(settings, stage_names)
     if settings.emit is not None and settings.emit not in stage_names:
-        raise UsageError(f"--emit: unknown stage '{settings.emit}'; "
-                         f"{nearest(settings.emit, stage_names)}")
+        raise UsageError(
+            f"--emit: unknown stage '{settings.emit}'; {nearest(settings.emit, stage_names)}"
+        )
     inputs = collect_launches(settings, target)
     status = EXIT_GOOD
     names = _file_names(inputs.launches)
@@ -172,8 +209,9 @@ def run(settings: Settings) -> int:
             if len(inputs.launches) == 1 and settings.output_format == "text":
                 raise
             status = max(status, error.exit_status)
-            inputs.documents.append({**launch.describe(), "target": target.name,
-                                     "error": str(error)})
+            inputs.documents.append(
+                {**launch.describe(), "target": target.name, "error": str(error)}
+            )
             terminal.print_error(str(error))
     return _finish(settings, inputs, status)
 
@@ -190,8 +228,18 @@ def collect_launches(settings: Settings, target: Target) -> Inputs:
     if settings.path.suffix != ".py":
         return Inputs([Launch(read_ir_file(settings.path, target), options)])
     if settings.kernel is not None:
-        return Inputs([launch_from_flags(settings.path, settings.kernel, settings.signature,
-                                         settings.definitions, settings.grid, options)])
+        return Inputs(
+            [
+                launch_from_flags(
+                    settings.path,
+                    settings.kernel,
+                    settings.signature,
+                    settings.definitions,
+                    settings.grid,
+                    options,
+                )
+            ]
+        )
     script = run_script(settings.path, settings.script_arguments, target, settings.config)
     if not script.launches:
         raise UsageError(_no_launch(settings.path))
@@ -315,8 +363,12 @@ def _finish(settings: Settings, inputs: Inputs, status: int) -> int:
         terminal.print_error(inputs.error)
         status = max(status, EXIT_KERNEL_FAILED)
     if settings.output_format == "json":
-        document = {"flagc": flagc.__version__, "kernels": inputs.documents,
-                    "note": inputs.note, "error": inputs.error}
+        document = {
+            "flagc": flagc.__version__,
+            "kernels": inputs.documents,
+            "note": inputs.note,
+            "error": inputs.error,
+        }
         json.dump(document, sys.stdout, indent=2)
         print()
     elif inputs.note:

@@ -34,14 +34,27 @@ SPLIT_MARKER = "// -----"
 @click.option("--target", default="cuda", show_default=True, metavar="FAMILY[:CHIP]")
 @click.option("--passes", default="", metavar="PIPELINE", help="Passes to run, in order.")
 @click.option("--load", multiple=True, metavar="FILE.py", help="Python file that defines passes.")
-@click.option("--stage", metavar="STAGE", help="Stage the IR belongs to; else told by suffix, "
-              "then by the passes' level.")
-@click.option("--resume", metavar="STAGE@before(PASS)", help="Run the target's own passes of the "
-              "stage from PASS to its end.")
-@click.option("--split-input-file", is_flag=True, help=f"Treat parts between '{SPLIT_MARKER}' "
-              "lines as files of their own.")
-@click.option("--verify-diagnostics", is_flag=True, help="Check diagnostics against "
-              "'// expected-error {{text}}' comments instead of printing them.")
+@click.option(
+    "--stage",
+    metavar="STAGE",
+    help="Stage the IR belongs to; else told by suffix, then by the passes' level.",
+)
+@click.option(
+    "--resume",
+    metavar="STAGE@before(PASS)",
+    help="Run the target's own passes of the stage from PASS to its end.",
+)
+@click.option(
+    "--split-input-file",
+    is_flag=True,
+    help=f"Treat parts between '{SPLIT_MARKER}' lines as files of their own.",
+)
+@click.option(
+    "--verify-diagnostics",
+    is_flag=True,
+    help="Check diagnostics against "
+    "'// expected-error {{text}}' comments instead of printing them.",
+)
 @click.option("--print-ir-after-all", is_flag=True, help="Print the IR after every pass.")
 @click.option("--print-ir-after-change", is_flag=True, help="... after every pass that changed it.")
 @click.option("--time-passes", is_flag=True, help="Time every pass.")

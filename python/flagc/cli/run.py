@@ -5,7 +5,6 @@ from __future__ import annotations
 import runpy
 import sys
 from pathlib import Path
-from typing import Any
 
 import click
 
@@ -35,7 +34,6 @@ class _Counter:
 @click.command(
     context_settings={
         "help_option_names": ["-h", "--help"],
-        
         "allow_interspersed_args": False,
     }
 )
@@ -84,8 +82,9 @@ def _summary(counter: _Counter) -> None:
         )
         return
     names = ", ".join(sorted(counter.kernels))
-    console.print(f"flagc-run: the passes ran on {len(counter.kernels)} kernels: {names}",
-                  markup=False)
+    console.print(
+        f"flagc-run: the passes ran on {len(counter.kernels)} kernels: {names}", markup=False
+    )
     if counter.statistics:
         terminal.print_statistics(counter.statistics, console)
 

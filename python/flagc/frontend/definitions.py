@@ -115,7 +115,9 @@ def _check_type(name: str, text: str) -> None:
     scalar = text.removeprefix("*").removeprefix("k")
     if text.startswith("tensordesc<") or scalar in _SCALARS:
         return
-    raise UsageError(f"--signature {name}: unknown type '{text}'; {nearest(scalar, list(_SCALARS))}")
+    raise UsageError(
+        f"--signature {name}: unknown type '{text}'; {nearest(scalar, list(_SCALARS))}"
+    )
 
 
 def _is_number(text: str) -> bool:

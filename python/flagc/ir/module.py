@@ -56,9 +56,7 @@ class Module:
 
     def text(self, *, debug: bool = True) -> str:
         """Return the module in generic form, with source locations when `debug` is set."""
-        return str(
-            self.operation.get_asm(enable_debug_info=debug, print_generic_op_form=True)
-        )
+        return str(self.operation.get_asm(enable_debug_info=debug, print_generic_op_form=True))
 
     def walk(self, *op_names: str) -> Iterator[Operation]:
         """Yield the module's ops in program order, or those whose name is in `op_names`.

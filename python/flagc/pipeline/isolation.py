@@ -286,9 +286,7 @@ def _death(folder: Path, status: int, timed_out: bool, time_limit: float) -> Fla
         what = f"crashed ({number.name})"
     else:
         what = f"ended with status {os.WEXITSTATUS(status)}"
-    said = "".join(
-        path.read_text(errors="replace") for path in sorted(folder.glob("*stderr"))
-    )
+    said = "".join(path.read_text(errors="replace") for path in sorted(folder.glob("*stderr")))
     ir_file = folder / _IR_FILE
     step_input = ir_file.read_text(errors="replace") if ir_file.exists() else None
     tail = "\n".join(said.strip().splitlines()[-8:])

@@ -71,6 +71,5 @@ def _load_file(path: Path) -> None:
     except Exception as error:
         last = traceback.extract_tb(error.__traceback__)[-1]
         raise UsageError(
-            f"--load {path}: error: {type(error).__name__}: {error} "
-            f"({last.filename}:{last.lineno})"
+            f"--load {path}: error: {type(error).__name__}: {error} ({last.filename}:{last.lineno})"
         ) from error

@@ -26,7 +26,6 @@ from flagc.pipeline.pipeline_text import PlacedPass
 from flagc.pipeline.stages import Payload, Stage
 from flagc.pipeline.stderr_capture import captured_stderr, compiler_messages
 
-
 # How the journal names the verification of what a Python pass left.
 VERIFIER = "verifier after"
 
@@ -48,9 +47,7 @@ class PassManager:
     findings: Findings = field(default_factory=Findings)
     records: Records = field(default_factory=Records)
 
-    def run_stage(
-        self, stage: Stage, payload: Payload, first_step: str | None = None
-    ) -> Payload:
+    def run_stage(self, stage: Stage, payload: Payload, first_step: str | None = None) -> Payload:
         """Run `stage` on `payload`, from `first_step` if given, then the passes at its end.
 
         Raises:
@@ -183,9 +180,7 @@ class _Observer:
         for instance in self._before.get(step, ()):
             payload = self._manager.run_pass(instance, self._stage, payload)
         self.current = step
-        self._manager.journal.enter(
-            self._stage.name, step, ir=lambda: self._stage.text(payload)
-        )
+        self._manager.journal.enter(self._stage.name, step, ir=lambda: self._stage.text(payload))
         if self._manager.instrumentation.print_ir == "change":
             self._text_before = self._stage.text(payload)
         self._started = time.perf_counter()

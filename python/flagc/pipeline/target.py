@@ -47,7 +47,9 @@ class KernelSource:
 
 
 def _constant_key(value: Any) -> str:
-    return str(value.cache_key) if hasattr(value, "cache_key") else f"{type(value).__name__}:{value}"
+    return (
+        str(value.cache_key) if hasattr(value, "cache_key") else f"{type(value).__name__}:{value}"
+    )
 
 
 @dataclass(frozen=True)

@@ -27,7 +27,9 @@ def result_document(
         "cached": result.cached,
         "seconds": round(result.seconds, 6),
         "note": launch.note,
-        "stages": [_artifact(a, a.stage in dumped, files.get(a.stage + a.suffix)) for a in result.artifacts],
+        "stages": [
+            _artifact(a, a.stage in dumped, files.get(a.stage + a.suffix)) for a in result.artifacts
+        ],
         "metadata": {k: plain(v) for k, v in result.metadata.items()},
         "diagnostics": [diagnostic_document(d) for d in result.findings.diagnostics],
         "tables": [dataclasses.asdict(table) for table in result.findings.tables],

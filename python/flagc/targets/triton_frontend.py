@@ -84,7 +84,9 @@ def _function_with_source(function: Any, source: str | None) -> Any:
         seen.add(id(candidate))
         if source is None or candidate.src == source:
             return candidate
-        queue += [value for value in candidate.get_capture_scope().values() if hasattr(value, "src")]
+        queue += [
+            value for value in candidate.get_capture_scope().values() if hasattr(value, "src")
+        ]
     return None
 
 

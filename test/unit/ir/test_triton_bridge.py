@@ -1,14 +1,13 @@
 """The IR bridge is lossless: text and PTX are the same with and without a detour through it."""
 
 import pytest
-from kernels.bridge_cases import NAMES, case
-from triton.compiler.compiler import ASTSource
-from triton.compiler.compiler import compile as triton_compile
-
 from flagc.ir import triton_bridge
 from flagc.ir.locations import source_location
 from flagc.pipeline.compiler import CompileRequest, compile_kernel
 from flagc.targets.registry import target_by_name
+from kernels.bridge_cases import NAMES, case
+from triton.compiler.compiler import ASTSource
+from triton.compiler.compiler import compile as triton_compile
 
 # Kernels for which two plain Triton compiles differ in PTX too: register order depends on hashing.
 CHIP = {"fp8_scaled_dot": "sm100", "warp_specialised_gemm": "sm100"}
@@ -32,8 +31,12 @@ def test_round_trip_keeps_text_and_ptx(name: str) -> None:
         payload = stage.import_module(stage.export(payload))
         assert stage.text(payload) == before
     plain = triton_compile(
-        ASTSource(source.function, dict(source.signature), dict(source.constexprs),
-                  dict(source.attributes)),
+        ASTSource(
+            source.function,
+            dict(source.signature),
+            dict(source.constexprs),
+            dict(source.attributes),
+        ),
         target=target.triton_target(),
         options=options,
     )
@@ -46,8 +49,12 @@ def test_no_passes_give_tritons_own_ptx(name: str) -> None:
     target = target_for(name)
     ours = compile_kernel(CompileRequest(source, target, options, stop_after="ptx"))
     plain = triton_compile(
-        ASTSource(source.function, dict(source.signature), dict(source.constexprs),
-                  dict(source.attributes)),
+        ASTSource(
+            source.function,
+            dict(source.signature),
+            dict(source.constexprs),
+            dict(source.attributes),
+        ),
         target=target.triton_target(),
         options=options,
     )

@@ -20,6 +20,8 @@ HIVMC_OPTIONS = (
     "--enable-sanitizer=false",
     "--enable-triton-kernel-compile=true",
 )
+_COMPATIBLE = "hacc.hivmc_compatible_print = true, "
+_VERSION = 'hacc.hivmc_version = #hacc.hivmc_version<"'
 
 
 def compile_object(final_text: str, chip: str, timeout: float = DEFAULT_TIMEOUT) -> bytes:
@@ -36,9 +38,21 @@ def compile_object(final_text: str, chip: str, timeout: float = DEFAULT_TIMEOUT)
         )
     with tempfile.TemporaryDirectory(prefix="flagc-object-") as folder:
         source, target = Path(folder) / "module.hivm.opt.mlir", Path(folder) / "kernel.o"
-        source.write_text(final_text)
+        source.write_text(without_driver_attributes(final_text))
         arguments = [str(source), *HIVMC_OPTIONS, "-o", str(target)]
         output = run_tool(tool, arguments, "", timeout=timeout)
         if not target.is_file():
             raise failure_of(tool, 0, output.stderr + "hivmc wrote no object")
         return target.read_bytes()
+
+
+def without_driver_attributes(final_text: str) -> str:
+    """The module without the two attributes by which the driver's passes tell each other things.
+
+    bishengir-compile removes them before it calls hivmc. They are the driver's own, in one spelling,
+    on the module alone.
+    """
+    before, found, rest = final_text.partition(_VERSION)
+    if found:
+        final_text = before + rest.partition('">, ')[2]
+    return final_text.replace(_COMPATIBLE, "", 1)

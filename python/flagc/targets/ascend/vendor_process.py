@@ -8,7 +8,7 @@ import re
 import signal
 import subprocess
 import tempfile
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Literal
@@ -90,11 +90,13 @@ def run_tool(
     *,
     timeout: float = DEFAULT_TIMEOUT,
     ok: Iterable[int] = (0,),
+    environment: Mapping[str, str] | None = None,
 ) -> ToolOutput:
     """Run `tool` with `text` on stdin and return what it printed.
 
     The child works in an empty temporary folder (whatever it leaves there is removed) and in its
-    own process group, all of which is killed at the time limit of `timeout` seconds.
+    own process group, all of which is killed at the time limit of `timeout` seconds. `environment`
+    overrides variables. An exit status not in `ok`, a signal or the limit raises `VendorError`.
     """
     with tempfile.TemporaryDirectory(prefix="flagc-vendor-") as folder:
         child = subprocess.Popen(
@@ -104,7 +106,7 @@ def run_tool(
             stderr=subprocess.PIPE,
             cwd=folder,
             start_new_session=True,
-            env={**os.environ, "TMPDIR": folder},
+            env={**os.environ, "TMPDIR": folder, **(environment or {})},
         )
         try:
             out, err = child.communicate(text.encode(), timeout=timeout)
