@@ -52,20 +52,8 @@ def gemm(a, b):
     _, N = b.shape
     c = torch.empty((M, N), dtype=torch.float16, device=a.device)
     grid = (triton.cdiv(M, 128), triton.cdiv(N, 128))
-    gemm_kernel[grid](
-        a,
-        b,
-        c,
-        M,
-        N,
-        K,
-        *a.stride(),
-        *b.stride(),
-        *c.stride(),
-        BLOCK_M=128,
-        BLOCK_N=128,
-        BLOCK_K=64,
-    )
+    strides = (*a.stride(), *b.stride(), *c.stride())
+    gemm_kernel[grid](a, b, c, M, N, K, *strides, BLOCK_M=128, BLOCK_N=128, BLOCK_K=64)
     return c
 
 

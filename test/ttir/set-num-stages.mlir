@@ -6,8 +6,8 @@
 // RUN: not flagc-opt %s --passes set-num-stages{n=0} 2>&1 | filecheck %s --check-prefix NO-STAGE
 
 // The outer loop and the one that only counts have nothing to pipeline.
-// ALL: scf.for %outer
-// ALL: scf.for %inner
+// ALL: scf.for
+// ALL: scf.for
 // ALL: } {tt.num_stages = 4 : i32}
 // ALL-NOT: tt.num_stages
 

@@ -1,4 +1,4 @@
-"""`flagc kernel.py`: compile the kernels of a Triton script, with passes, and show what came out."""
+"""`flagc kernel.py`: compile the kernels of a Triton script, with passes, and show the result."""
 
 from __future__ import annotations
 

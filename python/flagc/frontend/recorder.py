@@ -74,7 +74,7 @@ class _RecordedKernel:
         )
 
 
-class RecordingDriver(DriverBase):
+class RecordingDriver(DriverBase):  # type: ignore[misc]
     """A Triton driver without a device. Tensors live on the CPU."""
 
     def __init__(self, target: Target) -> None:

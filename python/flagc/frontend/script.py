@@ -116,8 +116,9 @@ def defined_kernels(path: Path) -> dict[str, JITFunction]:
         sys.path[:] = saved_path
     kernels: dict[str, JITFunction] = {}
     for name, value in names.items():
-        while hasattr(value, "fn") and not isinstance(value, JITFunction):
-            value = value.fn  # unwrap autotune and heuristics
-        if isinstance(value, JITFunction):
-            kernels[name] = value
+        function = value
+        while hasattr(function, "fn") and not isinstance(function, JITFunction):
+            function = function.fn  # unwrap autotune and heuristics
+        if isinstance(function, JITFunction):
+            kernels[name] = function
     return kernels

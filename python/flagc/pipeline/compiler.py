@@ -12,7 +12,12 @@ from flagc.errors import UsageError, nearest
 from flagc.pipeline import cache
 from flagc.pipeline.diagnostics import Findings
 from flagc.pipeline.fingerprint import pipeline_fingerprint
-from flagc.pipeline.instrumentation import InstrumentationOptions, Journal, Records
+from flagc.pipeline.instrumentation import (
+    NO_INSTRUMENTATION,
+    InstrumentationOptions,
+    Journal,
+    Records,
+)
 from flagc.pipeline.manager import PassManager, check_places, passes_at_end
 from flagc.pipeline.pipeline_text import Anchor, PlacedPass
 from flagc.pipeline.stages import Payload, Stage
@@ -73,7 +78,7 @@ class CompileRequest:
     target: Target
     options: Mapping[str, Any] = field(default_factory=dict)
     passes: Sequence[PlacedPass] = ()
-    instrumentation: InstrumentationOptions = InstrumentationOptions()
+    instrumentation: InstrumentationOptions = NO_INSTRUMENTATION
     stop_after: str | None = None
     debug_info: bool = True
 

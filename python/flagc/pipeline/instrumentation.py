@@ -27,6 +27,9 @@ class InstrumentationOptions:
         return self.print_ir != "never" or self.time_passes
 
 
+NO_INSTRUMENTATION = InstrumentationOptions()
+
+
 @dataclass(frozen=True)
 class PassTiming:
     """Wall-clock `seconds` of one pass; `native` tells a target's own pass from a Python pass."""

@@ -81,7 +81,8 @@ class _DiskJournal(Journal):
     def __init__(self, folder: Path, *, detailed: bool) -> None:
         self._folder = folder
         self._detailed = detailed
-        self._file = open(folder / _JOURNAL_FILE, "a", buffering=1)
+        # Open as long as the process lives, one unbuffered line a step.
+        self._file = open(folder / _JOURNAL_FILE, "a", buffering=1)  # noqa: SIM115
 
     @property
     def detailed(self) -> bool:

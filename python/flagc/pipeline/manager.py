@@ -15,6 +15,7 @@ from flagc.ir.module import Module
 from flagc.pipeline.context import PassContext
 from flagc.pipeline.diagnostics import Diagnostic, Findings, PassFailure
 from flagc.pipeline.instrumentation import (
+    NO_INSTRUMENTATION,
     InstrumentationOptions,
     Journal,
     PassTiming,
@@ -42,7 +43,7 @@ class PassManager:
     passes: Sequence[PlacedPass]
     target_facts: Any
     options: Mapping[str, Any]
-    instrumentation: InstrumentationOptions = InstrumentationOptions()
+    instrumentation: InstrumentationOptions = NO_INSTRUMENTATION
     journal: Journal = field(default_factory=Journal)
     findings: Findings = field(default_factory=Findings)
     records: Records = field(default_factory=Records)

@@ -83,7 +83,7 @@ def print_statistics(statistics: dict[str, int], console: Console | None = None)
 def print_timings(timings: Sequence[PassTiming], console: Console | None = None) -> None:
     """Print the time of every pass that ran, in order."""
     total = sum(timing.seconds for timing in timings)
-    rows = [
+    rows: list[tuple[str | int | float, ...]] = [
         (
             timing.stage,
             timing.name,

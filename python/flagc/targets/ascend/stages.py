@@ -256,7 +256,7 @@ class LlvmStage(Stage):
 
     def text(self, payload: Payload, *, debug: bool = True) -> str:
         """Return the LLVM IR; of a mix kernel, the cube core's."""
-        return next(iter(payload.texts.values()))
+        return str(next(iter(payload.texts.values())))
 
     def files(self, payload: Payload) -> dict[str, str | bytes]:
         """Return one file for each core kind."""
@@ -268,7 +268,8 @@ class ObjectStage(Stage):
 
     name, suffix = "object", ".o"
 
-    def __init__(self, notes: list[Diagnostic]) -> None:
+    def __init__(self, chip: AscendChip, notes: list[Diagnostic]) -> None:
+        self._chip = chip
         self._notes = notes
 
     def run(
@@ -286,7 +287,7 @@ class ObjectStage(Stage):
             )
             return None
         try:
-            return compile_object(payload.final)
+            return compile_object(payload.final, self._chip.name)
         except VendorError as error:
             raise KernelError(f"error: {_first_message(error)} [stage object]") from error
 

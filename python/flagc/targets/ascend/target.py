@@ -89,6 +89,6 @@ class AscendTarget(Target):
             HivmStage(self.facts, metadata, notes),
             FinalStage(self.facts, metadata, notes),
             LlvmStage(metadata),
-            ObjectStage(notes),
+            ObjectStage(self.facts, notes),
         ]
         return stages, backend, parsed, context
