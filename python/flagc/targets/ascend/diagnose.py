@@ -192,7 +192,8 @@ def _unsupported(
     kind: Kind = "unsupported" if operation else "error"
     file, line = entry.file, entry.line
     if file is None and line and text_given is not None:
-        file, line = kernel_line(text_given, entry.line)
+        # A syntax error is at a place in the input; only an op comes from a line of the kernel.
+        file, line = kernel_line(text_given, entry.line) if operation else (None, 0)
         if file is None:
             message += f" (line {entry.line} of the input)"
     return _finished(kind, message, (file, line), hint, name)

@@ -47,10 +47,10 @@ def compile_object(final_text: str, chip: str, timeout: float = DEFAULT_TIMEOUT)
 
 
 def without_driver_attributes(final_text: str) -> str:
-    """The module without the two attributes by which the driver's passes tell each other things.
+    """The module without the two attributes that the driver's passes leave for each other.
 
-    bishengir-compile removes them before it calls hivmc. They are the driver's own, in one spelling,
-    on the module alone.
+    bishengir-compile removes them before it calls hivmc. They stand on the module alone, in one
+    spelling.
     """
     before, found, rest = final_text.partition(_VERSION)
     if found:
