@@ -36,13 +36,14 @@ def capture_set(name: str, out: Path, timeout: float, only: str) -> None:
     folder.mkdir(parents=True)
     calls = load_set(name)
     kernels: dict[str, dict[str, Any]] = {}
+    elsewhere = recorded_before(name, out)
     failures: list[dict[str, str]] = []
     fork = multiprocessing.get_context("fork")
     for index, (op, call) in enumerate(calls):
         if only and only not in op:
             continue
         receive, send = fork.Pipe(duplex=False)
-        child = fork.Process(target=run_case, args=(call, set(kernels), folder, send))
+        child = fork.Process(target=run_case, args=(call, elsewhere | set(kernels), folder, send))
         child.start()
         send.close()
         problem = drain(receive, kernels, op, timeout)
@@ -65,6 +66,17 @@ def capture_set(name: str, out: Path, timeout: float, only: str) -> None:
     report(manifest)
 
 
+def recorded_before(name: str, out: Path) -> set[str]:
+    """Keys of the kernels that the sets before `name` already hold: a kernel is recorded once."""
+    keys: set[str] = set()
+    for earlier in SETS[: SETS.index(name)]:
+        manifest = out / earlier / "manifest.json"
+        if manifest.exists():
+            entries = json.loads(manifest.read_text())["kernels"]
+            keys.update(entry["key"] for entry in entries if not entry["error"])
+    return keys
+
+
 def drain(
     receive: Connection, kernels: dict[str, dict[str, Any]], op: str, timeout: float
 ) -> str | None:
@@ -78,9 +90,10 @@ def drain(
         except EOFError:
             return problem
         if kind == "kernel":
-            kernels[record.pop("key")] = {**record, "op": op}
+            kernels[record["key"]] = {**record, "op": op}
         elif kind == "launch":
-            kernels[record]["launches"] += 1
+            if record in kernels:
+                kernels[record]["launches"] += 1
         else:
             problem = record
 

@@ -181,5 +181,5 @@ def record_launches(callback: Callback) -> None:
 
 def subclasses(cls: type) -> list[Any]:
     """All subclasses, however deep: FlagGems derives its tuner from Triton's."""
-    direct = cls.__subclasses__()
+    direct: list[Any] = cls.__subclasses__()
     return [*direct, *(deep for child in direct for deep in subclasses(child))]

@@ -49,7 +49,7 @@ def load_set(name: str) -> list[tuple[str, Call]]:
         return [(op, (fn, make, mode)) for op, fn, make in tutorials.CALLS]
     import_flaggems("ascend" if name == "ascend" else "nvidia")
     table = importlib.import_module("flaggems_ops").CASES
-    calls = []
+    calls: list[tuple[str, Call]] = []
     for case in table:
         positional = case.make if case.op == "backward_of" else None
         op = named_operator(case) if positional else case.op
