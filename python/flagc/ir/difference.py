@@ -20,11 +20,20 @@ class OperationChange:
         return f"'{self.op}'" + (f" ({self.location.short})" if self.location else "")
 
 
-def changed_operations(before: str, after: str, limit: int = 20) -> list[OperationChange]:
+def summarise_changes(changes: list[OperationChange], limit: int = 6) -> str:
+    """Return `5 ops: 'tt.dot' (gemm.py:44), ...`: one op of each name, at most `limit` names."""
+    first_of_each = {change.op: change for change in reversed(changes)}
+    named = [str(change) for change in changes if first_of_each[change.op] is change]
+    more = ", ..." if len(named) > limit else ""
+    count = f"{len(changes)} ops: " if len(changes) > 1 else ""
+    return count + ", ".join(named[:limit]) + more
+
+
+def changed_operations(before: str, after: str) -> list[OperationChange]:
     """Return the ops of `after` that are new or changed, then those of `before` that went.
 
-    Both are modules in generic text. At most `limit` ops are returned; ops with attributes of
-    their own come before those whose types merely follow.
+    Both are modules in generic text. An op counts as changed when its attributes or the types of
+    its operands or results did.
     """
     old = _signatures(Module.parse(before, "any"))
     new = _signatures(Module.parse(after, "any"))
@@ -38,7 +47,7 @@ def changed_operations(before: str, after: str, limit: int = 20) -> list[Operati
             continue
         added += [change for _, change in new[new_from:new_to]]
         removed += [change for _, change in old[old_from:old_to]]
-    return (added + removed)[:limit]
+    return added + removed
 
 
 def _signatures(module: Module) -> list[tuple[str, OperationChange]]:

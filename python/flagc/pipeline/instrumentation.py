@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Literal
 
-from flagc.ir.difference import OperationChange
 
 
 @dataclass(frozen=True)
@@ -73,8 +72,8 @@ class Journal:
     ) -> None:
         """Note that `step` of `stage` begins; `ir` gives the IR it runs on, when asked for."""
 
-    def changed(self, pass_name: str, changes: Sequence[OperationChange]) -> None:
-        """Note which ops a Python pass changed."""
+    def changed(self, pass_name: str, summary: str) -> None:
+        """Note what a Python pass changed, before the result is verified."""
 
     @property
     def detailed(self) -> bool:

@@ -17,13 +17,12 @@ import tempfile
 import time
 import traceback
 import warnings
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypeVar
 
 from flagc.errors import EnvironmentProblem, FlagcError, KernelError
-from flagc.ir.difference import OperationChange
 from flagc.pipeline.instrumentation import Journal
 from flagc.pipeline.stderr_capture import keep_captures_in
 
@@ -54,14 +53,14 @@ class Crash:
     Attributes:
         what: `aborted (SIGABRT)`, `did not finish within 60 s`, ...
         entry: the step it was in, as exactly as its journal knows.
-        changes: what Python passes had changed before, `pass: 'op' (kernel.py:3)`, newest first.
+        changes: (pass, what it changed) for the Python passes that ran, newest first.
         step_input: the IR the step ran on; None when the journal does not hold it.
         stderr: what it wrote to its error output, last lines.
     """
 
     what: str
     entry: JournalEntry
-    changes: tuple[str, ...]
+    changes: tuple[tuple[str, str], ...]
     step_input: str | None
     stderr: str
     timed_out: bool
@@ -104,9 +103,8 @@ class _DiskJournal(Journal):
             target.unlink(missing_ok=True)
         self._file.write(json.dumps({"stage": stage, "step": step, "native": native}) + "\n")
 
-    def changed(self, pass_name: str, changes: Sequence[OperationChange]) -> None:
-        for change in reversed(changes[:3]):
-            self._file.write(json.dumps({"changed": f"pass '{pass_name}' changed {change}"}) + "\n")
+    def changed(self, pass_name: str, summary: str) -> None:
+        self._file.write(json.dumps({"by": pass_name, "changed": summary}) + "\n")
 
 
 def run_isolated(
@@ -131,8 +129,8 @@ def run_isolated(
     try:
         return _run_once(function, time_limit, on_step, detailed=False)
     except CompilerCrash as first:
-        if first.crash.step_input is not None:
-            raise
+        if first.crash.timed_out and not first.crash.entry.native:
+            raise  # the pass is known, and it would take as long again
         try:
             _run_once(function, time_limit, on_step, detailed=True)
         except CompilerCrash as second:
@@ -256,9 +254,9 @@ def _read_result(folder: Path) -> Any:
     raise KernelError(f"flagc itself failed; please report this:\n{value}")
 
 
-def _last_entry(folder: Path) -> tuple[JournalEntry, tuple[str, ...]]:
+def _last_entry(folder: Path) -> tuple[JournalEntry, tuple[tuple[str, str], ...]]:
     entry = JournalEntry("start", "", True)
-    changes: list[str] = []
+    changes: list[tuple[str, str]] = []
     path = folder / _JOURNAL_FILE
     for line in path.read_text().splitlines() if path.exists() else ():
         try:
@@ -266,7 +264,7 @@ def _last_entry(folder: Path) -> tuple[JournalEntry, tuple[str, ...]]:
         except ValueError:  # cut off by the crash
             continue
         if "changed" in data:
-            changes.insert(0, data["changed"])
+            changes.insert(0, (data["by"], data["changed"]))
         else:
             entry = JournalEntry(data["stage"], data["step"], data["native"])
     return entry, tuple(changes)

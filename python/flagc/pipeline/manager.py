@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from flagc.errors import FlagcError, KernelError, UsageError, nearest
-from flagc.ir.difference import changed_operations
+from flagc.ir.difference import changed_operations, summarise_changes
 from flagc.ir.module import Module
 from flagc.pipeline.context import PassContext
 from flagc.pipeline.diagnostics import Diagnostic, Findings, PassFailure
@@ -26,10 +26,6 @@ from flagc.pipeline.passes import Pass
 from flagc.pipeline.pipeline_text import PlacedPass
 from flagc.pipeline.stages import Payload, Stage
 from flagc.pipeline.stderr_capture import captured_stderr, compiler_messages
-
-# How the journal names the verification of what a Python pass left.
-VERIFIER = "verifier after"
-
 
 @dataclass
 class PassManager:
@@ -87,8 +83,8 @@ class PassManager:
         self._call(instance, module, stage.name)
         after = module.text()
         if after != before and self.journal.detailed:
-            self.journal.changed(instance.name, changed_operations(before, after))
-            self.journal.enter(stage.name, f"{VERIFIER} {instance.name}", ir=lambda: after)
+            changes = changed_operations(before, after)
+            self.journal.changed(instance.name, summarise_changes(changes))
         if after == before and not stage.export_consumes:
             result = payload
         else:
@@ -127,12 +123,12 @@ class PassManager:
                 failure = error
         messages = [m for m in compiler_messages(captured.text) if m.severity == "error"]
         first = messages[0] if messages else None
-        changes = changed_operations(before, module.text(), limit=1)
+        changes = changed_operations(before, module.text())
         diagnostic = Diagnostic(
             "error",
             "left IR that the verifier rejects: "
             + (first.message if first else str(failure))
-            + (f"; the pass changed {changes[0]}" if changes else ""),
+            + (f"; the pass changed {summarise_changes(changes)}" if changes else ""),
             instance.name,
             stage.name,
             location=first.location if first else None,

@@ -11,7 +11,6 @@ from flagc.errors import EnvironmentProblem, FlagcError, KernelError
 from flagc.pipeline.compiler import CompileRequest
 from flagc.pipeline.diagnostics import StepCrash
 from flagc.pipeline.isolation import Crash, JournalEntry
-from flagc.pipeline.manager import VERIFIER
 from flagc.report.files import write_files
 
 
@@ -24,8 +23,18 @@ def crash_error(
         loaded: the files given with `--load`, needed to repeat the run.
         folder: where to save; None means a folder in the system's temporary folder.
     """
-    lines = [f"error: {_culprit(crash)} {crash.what} while compiling '{request.source.name}'"]
-    lines += [f"  before that, {change}" for change in crash.changes[:1]]
+    kernel = request.source.name
+    lines = [f"error: {_culprit(crash)} {crash.what} while compiling '{kernel}'"]
+    if crash.changes:
+        by, changed = crash.changes[0]
+        if by == crash.entry.step and not crash.entry.native:
+            lines[0] = (
+                f"error: pass '{by}' (stage {crash.entry.stage}) left IR on which the compiler "
+                f"{crash.what} while compiling '{kernel}'"
+            )
+            lines.append(f"  the pass changed {changed}")
+        else:
+            lines.append(f"  before that, pass '{by}' changed {changed}")
     said = crash.stderr.strip().splitlines()
     lines += [f"  it said: {_essence(said)}"] if said else []
     if crash.step_input is not None:
@@ -90,7 +99,7 @@ def _save_reproducer(
         placed = (p.instance for p in request.passes if p.instance.name == entry.step)
         spelling = next((instance.spelling() for instance in placed), entry.step)
         command += ["--passes", f"{entry.stage}:{spelling}"]
-    elif entry.step and not entry.step.startswith(VERIFIER):
+    elif entry.step:
         command += ["--resume", f"{entry.stage}@before({entry.step})"]
     text = " ".join(shlex.quote(part) for part in command)
     write_files(place, {"input.mlir": step_input, "command.sh": text + "\n"})

@@ -76,8 +76,10 @@ def print_table(table: Table, console: Console | None = None) -> None:
 
 def print_statistics(statistics: dict[str, int], console: Console | None = None) -> None:
     """Print the passes' statistics."""
-    rows = tuple((*key.split(":", 2), count) for key, count in statistics.items())
-    print_table(Table("pass statistics", ("stage", "pass", "statistic", "count"), rows), console)
+    rows: list[tuple[str | int | float, ...]] = [
+        (*key.split(":", 2), count) for key, count in statistics.items()
+    ]
+    print_table(Table("pass statistics", ("stage", "pass", "statistic", "count"), tuple(rows)), console)
 
 
 def print_timings(timings: Sequence[PassTiming], console: Console | None = None) -> None:
