@@ -62,6 +62,15 @@ class Builder:
         attribute = number if type_text == "i1" else f"{number} : {type_text}"
         return self.op("arith.constant", [], type_text, {"value": attribute})
 
+    def zero(self, type_or_text: Any) -> Value:
+        """Create zero of any type: a number, a null pointer, or a tensor of either."""
+        type_text = str(type_or_text)
+        if not element_of(type_text).startswith("!tt.ptr"):
+            return self.constant(0, type_text)
+        tensor = TensorType.of(type_text)
+        address = tensor.with_element("i64").text() if tensor is not None else "i64"
+        return self.op("tt.int_to_ptr", [self.constant(0, address)], type_text)
+
     def binary(self, name: str, left: Value, right: Value) -> Value:
         """Create an op of two operands and a result of one type, `arith.addi` for instance."""
         return self.op(name, [left, right], left.type)

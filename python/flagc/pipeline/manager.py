@@ -10,7 +10,9 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from flagc.errors import FlagcError, KernelError, UsageError, nearest
+from flagc.ir.checks import find_malformed
 from flagc.ir.difference import changed_operations, summarise_changes
+from flagc.ir.locations import source_location
 from flagc.ir.module import Module
 from flagc.pipeline.context import PassContext
 from flagc.pipeline.diagnostics import Diagnostic, Findings, PassFailure
@@ -116,6 +118,12 @@ class PassManager:
 
     def _verified(self, instance: Pass, module: Module, stage: Stage, before: str) -> Payload:
         failure: Exception | None = None
+        if malformed := find_malformed(module):
+            op, text = malformed
+            diagnostic = Diagnostic(
+                "error", text, instance.name, stage.name, op.name, source_location(op.location)
+            )
+            raise PassFailure(diagnostic)
         with captured_stderr() as captured:
             try:
                 return stage.import_module(module)

@@ -44,20 +44,33 @@ def compilation_message(error: CompilationError, function: Any) -> str:
 
     The line of a kernel's error counts from the kernel's own first line; it is shown as the file's.
     """
-    innermost: BaseException = error
-    while isinstance(innermost.__cause__, CompilationError):
-        innermost = innermost.__cause__
-    assert isinstance(innermost, CompilationError)
-    node, source = innermost.node, innermost.src
-    text = _error_text(innermost)
-    callee = _function_with_source(function, source)
-    if node is not None and source and node.lineno > source.count("\n") + 1:
-        callee = function  # Triton names the callee's source for some errors at the call
-    if node is None or callee is None:
-        return f"error: {text}"
-    first_line = callee.starting_line_number + _lines_before_def(callee)
-    line_text = callee.src.split("\n")[node.lineno - 1]
-    location = f"{callee.fn.__code__.co_filename}:{first_line + node.lineno - 1}"
+    chain = [error]
+    while isinstance(chain[-1].__cause__, CompilationError):
+        chain.append(chain[-1].__cause__)
+    text = _error_text(chain[-1])
+    for link in reversed(chain):  # the innermost call that is the user's, not Triton's library's
+        callee = _user_function(function, link)
+        if callee is not None:
+            return _at_line(callee, link.node, text)
+    return f"error: {text}"
+
+
+def _user_function(kernel: Any, error: CompilationError) -> Any:
+    """Return the user's JIT function that `error` lies in, or None."""
+    if error.node is None:
+        return None
+    callee = _function_with_source(kernel, error.src)
+    if callee is None or "/triton/language/" in callee.fn.__code__.co_filename:
+        return None
+    if error.node.lineno > callee.src.count("\n") + 1:
+        return kernel  # Triton names the callee's source for some errors at the call
+    return callee
+
+
+def _at_line(function: Any, node: Any, text: str) -> str:
+    first_line = function.starting_line_number + _lines_before_def(function)
+    line_text = function.src.split("\n")[node.lineno - 1]
+    location = f"{function.fn.__code__.co_filename}:{first_line + node.lineno - 1}"
     caret = " " * node.col_offset + "^"
     return f"{location}:{node.col_offset + 1}: error: {text}\n{line_text}\n{caret}"
 

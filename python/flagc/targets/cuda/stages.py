@@ -10,6 +10,8 @@ from triton._C.libtriton import llvm, nvidia
 
 from flagc.errors import FlagcError, KernelError, UsageError
 from flagc.ir import triton_bridge
+from flagc.ir.checks import find_malformed
+from flagc.ir.locations import source_location
 from flagc.ir.module import Module
 from flagc.pipeline.stages import Payload, Stage, StepObserver
 from flagc.pipeline.stderr_capture import captured_stderr, compiler_messages
@@ -107,7 +109,11 @@ def read_triton_ir(path: Path, level: str, context: Any) -> Any:
         raise UsageError(f"{path}: error: the file holds {found}, not {level}; name it '.{found}'")
     if not has_kernel(module):
         raise UsageError(f"{path}: error: the file defines no public kernel function (tt.func)")
-    return module
+    generic = triton_bridge.export(module, level)
+    if malformed := find_malformed(generic):
+        op, text = malformed
+        raise KernelError(f"{source_location(op.location)}: error: '{op.name}' op {text}")
+    return triton_bridge.import_module(generic, context)
 
 
 def rejected(path: Path, level: str, stderr: str, failure: Exception) -> FlagcError:
