@@ -320,9 +320,9 @@ def present(
     terminal.print_summary(launch, result)
     console = terminal.out()
     if launch.note:
-        console.print(f"note: {launch.note}", markup=False)
+        console.print(f"note: {launch.note}", markup=False, soft_wrap=True)
     for path in files.values():
-        console.print(f"wrote {path}", markup=False)
+        console.print(f"wrote {path}", markup=False, soft_wrap=True)
 
 
 def _emit(settings: Settings, result: CompileResult) -> None:
@@ -372,7 +372,7 @@ def _finish(settings: Settings, inputs: Inputs, status: int) -> int:
         json.dump(document, sys.stdout, indent=2)
         print()
     elif inputs.note:
-        terminal.err().print(f"note: {inputs.note}", markup=False, style="cyan")
+        terminal.err().print(f"note: {inputs.note}", markup=False, style="cyan", soft_wrap=True)
     return status
 
 

@@ -79,7 +79,9 @@ def print_statistics(statistics: dict[str, int], console: Console | None = None)
     rows: list[tuple[str | int | float, ...]] = [
         (*key.split(":", 2), count) for key, count in statistics.items()
     ]
-    print_table(Table("pass statistics", ("stage", "pass", "statistic", "count"), tuple(rows)), console)
+    print_table(
+        Table("pass statistics", ("stage", "pass", "statistic", "count"), tuple(rows)), console
+    )
 
 
 def print_timings(timings: Sequence[PassTiming], console: Console | None = None) -> None:
@@ -117,5 +119,7 @@ def print_summary(launch: Launch, result: CompileResult) -> None:
         content = artifact.content
         size = len(content.encode() if isinstance(content, str) else content)
         lines = str(content.count("\n")) if isinstance(content, str) else ""
-        rich_table.add_row(artifact.stage, str(size), lines, f"{artifact.seconds * 1e3:.1f}")
+        several = sum(other.stage == artifact.stage for other in result.artifacts) > 1
+        label = artifact.stage + (f" ({artifact.suffix})" if several else "")
+        rich_table.add_row(label, str(size), lines, f"{artifact.seconds * 1e3:.1f}")
     console.print(rich_table)

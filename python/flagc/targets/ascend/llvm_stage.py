@@ -21,7 +21,6 @@ from flagc.targets.ascend.vendor_process import DEFAULT_TIMEOUT
 _VENDOR_LOWERING = (
     "builtin.module(expand-strided-metadata,lower-affine,convert-scf-to-cf,canonicalize)"
 )
-_LIBRARY_CALL = "_mlir_ciface_"
 
 
 class SignatureMismatch(EnvironmentProblem):
@@ -74,7 +73,7 @@ def link(llvm_text: str, core: str, entry: str, *, optimize: int) -> str:
     calls = {
         function.name: function
         for function in kernel.functions
-        if function.is_declaration and function.name.startswith(_LIBRARY_CALL)
+        if function.is_declaration and function.name.startswith(device_library.ENTRY_PREFIX)
     }
     device_library.prepare(core, calls)
     library = device_library.subset(core, calls, context)
