@@ -1,6 +1,6 @@
 """Matrix-product kernels in the style of Triton's tutorials, written afresh."""
 
-# ruff: noqa: PLR0917 - a kernel's arguments are positional
+
 
 from __future__ import annotations
 

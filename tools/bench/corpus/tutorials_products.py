@@ -1,6 +1,6 @@
 """More matrix products: other operand layouts, split work, other element types, groups."""
 
-# ruff: noqa: PLR0917 - a kernel's arguments are positional
+
 
 from __future__ import annotations
 

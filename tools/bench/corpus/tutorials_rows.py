@@ -1,6 +1,6 @@
 """Row-wise, attention and small kernels in the style of Triton's tutorials, written afresh."""
 
-# ruff: noqa: PLR0917 - a kernel's arguments are positional
+
 
 from __future__ import annotations
 
