@@ -1,7 +1,5 @@
 """Matrix-product kernels in the style of Triton's tutorials, written afresh."""
 
-
-
 from __future__ import annotations
 
 import triton

@@ -1,7 +1,5 @@
 """More matrix products: other operand layouts, split work, other element types, groups."""
 
-
-
 from __future__ import annotations
 
 import triton

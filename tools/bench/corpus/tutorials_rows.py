@@ -1,7 +1,5 @@
 """Row-wise, attention and small kernels in the style of Triton's tutorials, written afresh."""
 
-
-
 from __future__ import annotations
 
 import triton
