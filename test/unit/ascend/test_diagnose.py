@@ -7,6 +7,7 @@ from collections.abc import Callable
 import pytest
 from flagc.targets.ascend.adapter_stage import ttir_to_linalg
 from flagc.targets.ascend.diagnose import AscendDiagnosis, diagnose
+from flagc.targets.ascend.failing_pass import find_hanging_pass
 from flagc.targets.ascend.on_chip_buffers import power_of_two_below, scaled_block
 from flagc.targets.ascend.vendor_driver import compile_linalg
 from flagc.targets.ascend.vendor_process import VendorError
@@ -110,3 +111,11 @@ def test_power_of_two_below(limit: float, power: int) -> None:
 def test_scaled_block_rounds_a_block_of_no_power_of_two_up_first() -> None:
     # 48000 fp32 elements, three buffers: 576000 bytes; a 16384 block needs 196608.
     assert scaled_block(48000, 576000, 196608) == 16384
+
+
+def test_hanging_pass_is_named(ttir: Text) -> None:
+    linalg = ttir_to_linalg(ttir("attention"), CHIP)
+    # Far too short for the pipeline: it stands in one of the early passes.
+    hanging = find_hanging_pass(linalg, CHIP, timeout=0.02)
+    assert hanging is None or hanging.anchor
+    assert find_hanging_pass(linalg, CHIP, timeout=30) is None

@@ -72,9 +72,10 @@ def prepare(core: str, names: Collection[str]) -> None:
 
 
 def prepare_all(core: str) -> int:
-    """Extract every function for `core` at once (70 s and 70 MB for aiv); returns how many there are.
+    """Extract every function for `core` at once; returns how many there are.
 
-    Worth it before many different kernels are compiled, such as a corpus.
+    Takes 70 s and 70 MB for aiv (1583 functions), 11 s for aic (340). Worth it before many
+    different kernels are compiled, such as a corpus.
     """
     names: set[str] = set()
     for library in library_order(core):

@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import PurePath
 from typing import Literal
 
 from flagc.targets.ascend.chips import AscendChip
 from flagc.targets.ascend.chips import chip as find_chip
-from flagc.targets.ascend.failing_pass import FailingPass, find_failing_pass
+from flagc.targets.ascend.failing_pass import (
+    HANG_LIMIT,
+    FailingPass,
+    find_failing_pass,
+    find_hanging_pass,
+)
 from flagc.targets.ascend.on_chip_buffers import (
     Buffer,
     buffers_in,
@@ -17,7 +22,8 @@ from flagc.targets.ascend.on_chip_buffers import (
     power_of_two_below,
     scaled_block,
 )
-from flagc.targets.ascend.text_locations import kernel_line, masked_load_without_other
+from flagc.targets.ascend.pass_text import render_pipeline
+from flagc.targets.ascend.text_locations import kernel_line, kernel_place, masked_load_without_other
 from flagc.targets.ascend.vendor_process import VendorDiagnostic, VendorError
 
 Kind = Literal["capacity", "unsupported", "crash", "timeout", "error"]
@@ -58,6 +64,14 @@ class AscendDiagnosis:
     needed_bytes: int = 0
     available_bytes: int = 0
     failing_pass: str | None = None
+    reproducer: FailingPass | None = None
+
+    @property
+    def reproducer_command(self) -> str | None:
+        """What runs the failing pass again on `reproducer.module_text`, read from stdin."""
+        if self.reproducer is None:
+            return None
+        return f"bishengir-opt --pass-pipeline='{render_pipeline([self.reproducer.entry])}'"
 
 
 def diagnose(
@@ -73,7 +87,7 @@ def diagnose(
     was given; it tells the kernel's line where the adapter names a place in its input or none.
     """
     if error.kind == "timeout":
-        return _timeout(error)
+        return _timeout(error, chip, linalg_text)
     failing = find_failing_pass(linalg_text, chip) if linalg_text is not None else None
     overflow = _first_overflow(error) or (failing and _first_overflow(failing.error))
     if overflow:
@@ -218,9 +232,12 @@ def _crash(
     message += f": {reason}" if reason else ""
     place = next((entry for entry in error.diagnostics if entry.file), None)
     file, line = (place.file, place.line) if place else (None, 0)
+    if file is None and failing is not None:
+        file, line = kernel_place(failing.module_text)
     if file is None and ttir_text is not None and _MISSING_OTHER in error.stderr_tail:
         file, line = masked_load_without_other(ttir_text)
-    return _finished("crash", message, (file, line), _known(error.stderr_tail), name)
+    hint = _known(error.stderr_tail)
+    return replace(_finished("crash", message, (file, line), hint, name), reproducer=failing)
 
 
 def _assertion(stderr: str) -> str:
@@ -240,10 +257,16 @@ def _known(stderr: str) -> str:
     return next((advice for text, advice in _KNOWN_TEXTS.items() if text in stderr), "")
 
 
-def _timeout(error: VendorError) -> AscendDiagnosis:
+def _timeout(error: VendorError, chip: str, linalg_text: str | None) -> AscendDiagnosis:
     message = f"{error.tool} did not finish within {error.timeout:g} s and was stopped"
+    limit = min(HANG_LIMIT, error.timeout or HANG_LIMIT)
+    hanging = None
+    if linalg_text is not None:
+        hanging = find_hanging_pass(linalg_text, chip, timeout=limit)
+    if hanging is not None:
+        message += f"; after {limit:g} s it is in pass {hanging.anchor}"
     hint = "smaller blocks or fewer unrolled iterations compile faster"
-    return _finished("timeout", message, (None, 0), hint, None)
+    return _finished("timeout", message, (None, 0), hint, hanging.anchor if hanging else None)
 
 
 def _finished(

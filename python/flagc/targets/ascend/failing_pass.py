@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import tempfile
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from flagc.targets.ascend import toolchain
@@ -13,6 +13,10 @@ from flagc.targets.ascend.vendor_pipeline import ATTEMPTS, vendor_passes
 from flagc.targets.ascend.vendor_process import DEFAULT_TIMEOUT, VendorError, run_tool
 
 _RESOURCES = "\n{-#"
+_LABEL = "// -----// IR Dump "
+# Seconds after which a pass counts as hanging; the slowest kernels of the corpus that compile at
+# all need a few seconds for all passes.
+HANG_LIMIT = 20.0
 
 
 @dataclass(frozen=True)
@@ -52,6 +56,35 @@ def find_failing_pass(
             module_text, _, resources = path.read_text().partition(_RESOURCES)
             found = _numbered(_only_pass(resources), vendor_passes(chip, attempt))
             return FailingPass(found, module_text, error)
+
+
+def find_hanging_pass(
+    linalg_text: str, chip: str, attempt: int = 1, timeout: float = HANG_LIMIT
+) -> VendorPass | None:
+    """The pass in which the pipeline stands after `timeout` seconds; None when it is through.
+
+    A printer after each pass tells how far it got; it prints the module's first line only.
+    """
+    passes = vendor_passes(chip, attempt)
+    printed: list[VendorPass] = []
+    for index, entry in enumerate(passes):
+        printed.append(replace(entry, group=2 * index + 1))
+        printed.append(VendorPass("print-ir", f"label={index}", 1, (), 2 * index))
+    arguments = [
+        "-",
+        f"--pass-pipeline={render_pipeline(printed)}",
+        "--mlir-print-skip-regions",
+        "--mlir-disable-threading",
+    ]
+    try:
+        run_tool(toolchain.bishengir_opt(), arguments, linalg_text, timeout=timeout)
+    except VendorError as error:
+        if error.kind != "timeout":
+            return None
+        heads = [line for line in error.stderr_tail.splitlines() if _LABEL in line]
+        done = int(heads[-1].partition(_LABEL)[2].partition(" ")[0]) + 1 if heads else 0
+        return passes[done]
+    return None
 
 
 def _numbered(found: VendorPass, passes: list[VendorPass]) -> VendorPass:

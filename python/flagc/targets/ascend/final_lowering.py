@@ -13,6 +13,7 @@ from typing import Any
 
 from flagc.targets.ascend.generic_ir import (
     bindings,
+    integer_address_spaces,
     parse_generic,
     plain_context,
     print_generic,
@@ -23,7 +24,6 @@ from flagc.targets.ascend.generic_ir import (
 )
 from flagc.targets.ascend.hivm_calls import HivmCalls, LoweringError
 
-ADDRESS_SPACES = {"gm": 1, "cbuf": 2, "ca": 3, "cb": 4, "cc": 5, "ub": 6}
 _COPY_IN_UB = "copy_ubuf_to_ubuf_"
 _KEPT_ATTRIBUTES = {"sym_name", "sym_visibility", "function_type", "llvm.emit_c_interface"}
 _LOWERING = (
@@ -53,8 +53,7 @@ def load_final(generic_text: str, context: Any) -> Any:
     Address spaces become integers, and the module's attributes go: upstream MLIR knows neither
     hivm's memory spaces nor the vendor's form of `dlti.target_system_spec`.
     """
-    for name, number in ADDRESS_SPACES.items():
-        generic_text = generic_text.replace(f"#hivm.address_space<{name}>", str(number))
+    generic_text = integer_address_spaces(generic_text)
     with plain_context() as plain:
         module = parse_generic(generic_text, plain)
         for name in [str(entry) for entry in module.operation.attributes]:

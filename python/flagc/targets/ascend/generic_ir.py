@@ -52,6 +52,17 @@ def parse_generic(text: str, context: Any) -> Any:
     return bindings().Module.parse(text, context)
 
 
+# HIVM's memory spaces as numbers, the LLVM address spaces of the device libraries.
+ADDRESS_SPACES = {"gm": 1, "cbuf": 2, "ca": 3, "cb": 4, "cc": 5, "ub": 6}
+
+
+def integer_address_spaces(text: str) -> str:
+    """`text` with integers for `#hivm.address_space<...>`, which the memref type does not take."""
+    for name, number in ADDRESS_SPACES.items():
+        text = text.replace(f"#hivm.address_space<{name}>", str(number))
+    return text
+
+
 def print_generic(module: Any, *, locations: bool) -> str:
     """`module` in generic form, with debug locations on request."""
     text: str = module.operation.get_asm(print_generic_op_form=True, enable_debug_info=locations)

@@ -10,8 +10,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from flagc.targets.ascend.final_lowering import ADDRESS_SPACES
-from flagc.targets.ascend.generic_ir import parse_generic, plain_context, walk
+from flagc.targets.ascend.generic_ir import (
+    ADDRESS_SPACES,
+    integer_address_spaces,
+    parse_generic,
+    plain_context,
+    walk,
+)
 from flagc.targets.ascend.vendor_process import place_of_location
 
 # Rows and columns of a tile in L1 and L0C are padded to this many elements.
@@ -41,11 +46,9 @@ class Buffer:
 
 def buffers_in(module_text: str, space: str) -> list[Buffer]:
     """Allocations in memory `space` (`ub`, `cbuf`, `cc`) of a generic module, biggest first."""
-    for name, number in ADDRESS_SPACES.items():
-        module_text = module_text.replace(f"#hivm.address_space<{name}>", str(number))
     found = []
     with plain_context() as context:
-        module = parse_generic(module_text, context)
+        module = parse_generic(integer_address_spaces(module_text), context)
         for operation in walk(module.operation):
             if operation.name == "memref.alloc":
                 buffer = _buffer(operation)

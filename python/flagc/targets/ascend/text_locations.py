@@ -3,7 +3,13 @@
 from __future__ import annotations
 
 from flagc.targets.ascend import toolchain
-from flagc.targets.ascend.generic_ir import parse_generic, plain_context, properties, walk
+from flagc.targets.ascend.generic_ir import (
+    integer_address_spaces,
+    parse_generic,
+    plain_context,
+    properties,
+    walk,
+)
 from flagc.targets.ascend.vendor_process import VendorError, place_of_location, run_tool
 
 Place = tuple[str | None, int]
@@ -34,6 +40,17 @@ def kernel_line(text: str, line: int) -> Place:
         if name not in aliases:
             break
         current = aliases[name]
+    return None, 0
+
+
+def kernel_place(module_text: str) -> Place:
+    """File and line of the kernel's definition, from a generic module with locations."""
+    with plain_context() as context:
+        module = parse_generic(integer_address_spaces(module_text), context)
+        for operation in module.body.operations:
+            file, line, _ = place_of_location(str(operation.location))
+            if file is not None:
+                return file, line
     return None, 0
 
 
