@@ -6,6 +6,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -128,4 +129,18 @@ def _number(value: int | float | bool | str, element: str) -> str:
         return value
     if element == "i1":
         return "true" if value else "false"
-    return repr(float(value)) if is_float(element) else str(int(value))
+    if not is_float(element):
+        return str(int(value))
+    if math.isfinite(value):
+        return f"{value:.17e}"
+    # Infinities and NaN are written as their bits.
+    exponent, fraction = _FORMATS[element]
+    sign = 1 if value < 0 else 0
+    bits = ((sign << exponent) + (1 << exponent) - 1 << fraction) + (
+        1 << (fraction - 1) if math.isnan(value) else 0
+    )
+    return f"0x{bits:0{(1 + exponent + fraction) // 4}X}"
+
+
+# Bits of exponent and fraction, for the formats that have infinities.
+_FORMATS = {"f16": (5, 10), "bf16": (8, 7), "f32": (8, 23), "f64": (11, 52), "f8E5M2": (5, 2)}

@@ -48,6 +48,10 @@ def test_expressions_come_in_program_order(module):
         (True, "i1", "true"),
         (1, "f32", "1.000000e+00 : f32"),
         ("0x7E00", "f16", "0x7E00 : f16"),
+        (1e-8, "f64", "1.000000e-08 : f64"),
+        (float("inf"), "f32", "0x7F800000 : f32"),
+        (float("-inf"), "f16", "0xFC00 : f16"),
+        (float("nan"), "bf16", "0x7FC0 : bf16"),
         (0, "tensor<4xf16>", "dense<0.000000e+00> : tensor<4xf16>"),
         (1, "tensor<4xi1>", "dense<true> : tensor<4xi1>"),
     ],
@@ -56,3 +60,15 @@ def test_constants(module, value, type_text, expected):
     build = Builder(module, before=next(module.walk("tt.store")))
     constant = defining_op(build.constant(value, type_text))
     assert str(constant.attributes["value"]) == expected
+
+
+@pytest.mark.parametrize(
+    ("type_text", "constant"),
+    [("!tt.ptr<f16>", "0 : i64"), ("tensor<4x!tt.ptr<i8>>", "dense<0> : tensor<4xi64>")],
+)
+def test_null_pointers(module, type_text, constant):
+    null = Builder(module, before=next(module.walk("tt.store"))).zero(type_text)
+    assert str(null.type) == type_text
+    converted = defining_op(null)
+    assert converted.name == "tt.int_to_ptr"
+    assert str(defining_op(converted.operands[0]).attributes["value"]) == constant

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import contextlib
+import ctypes
 import os
 import re
 import signal
 import subprocess
 import tempfile
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Literal
@@ -19,6 +20,10 @@ DEFAULT_TIMEOUT = 120.0
 _DUMP_MARK = "// -----// IR Dump After "
 # Lines of stderr kept in an error.
 TAIL_LINES = 20
+
+# <sys/personality.h>
+_ADDR_NO_RANDOMIZE = 0x0040000
+_ASK_PERSONALITY = 0xFFFFFFFF
 
 Severity = Literal["error", "warning", "note", "remark"]
 FailureKind = Literal["error", "crash", "timeout"]
@@ -99,15 +104,16 @@ def run_tool(
     overrides variables. An exit status not in `ok`, a signal or the limit raises `VendorError`.
     """
     with tempfile.TemporaryDirectory(prefix="flagc-vendor-") as folder:
-        child = subprocess.Popen(
-            [str(tool), *arguments],
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
-            cwd=folder,
-            start_new_session=True,
-            env={**os.environ, "TMPDIR": folder, **(environment or {})},
-        )
+        with _fixed_addresses():
+            child = subprocess.Popen(
+                [str(tool), *arguments],
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.PIPE,
+                cwd=folder,
+                start_new_session=True,
+                env={**os.environ, "TMPDIR": folder, **(environment or {})},
+            )
         try:
             out, err = child.communicate(text.encode(), timeout=timeout)
         except subprocess.TimeoutExpired:
@@ -214,6 +220,26 @@ def _failure(
     told = [line for line in stderr.splitlines() if not _is_backtrace(line)]
     tail = "\n".join(told[-TAIL_LINES:])
     return VendorError(tool.name, kind, returncode, parse_diagnostics(stderr), tail, timeout)
+
+
+@contextlib.contextmanager
+def _fixed_addresses() -> Iterator[None]:
+    """Children started inside get no address randomisation, where the system allows that.
+
+    Some of the vendor's passes order things by their addresses, so that two runs on one input give
+    different modules (seen on attention backward and baddbmm: loop-carried values in another order,
+    workspaces swapped). At fixed addresses two runs agree. The setting is this thread's and is put
+    back; it has no effect on the process itself.
+    """
+    libc = ctypes.CDLL(None)
+    before = libc.personality(_ASK_PERSONALITY)
+    if before != -1:
+        libc.personality(before | _ADDR_NO_RANDOMIZE)
+    try:
+        yield
+    finally:
+        if before != -1:
+            libc.personality(before)
 
 
 def _is_backtrace(line: str) -> bool:
