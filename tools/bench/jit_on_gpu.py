@@ -145,6 +145,8 @@ def run_changed_pass() -> bool:
                 error = check_gemm()
                 caches = gemm_kernel.device_caches[torch.cuda.current_device()][0]
                 seen.append(list(caches.values())[-1].metadata.shared)
+            if depth == 4:
+                gemm_kernel.device_caches.clear()  # the last round goes to the cache on disk
             if error > 2e-3:
                 return False
     print("shared memory as the pass's source changes:", seen)
