@@ -21,15 +21,10 @@ tt.func public @tensors(%at: tensor<8x!tt.ptr<f16>>, %mask: tensor<8xi1>, %other
 // CHECK: tt.load %arg0, %arg1, %[[FALSE]] : !tt.ptr<i1>
 // CHECK: %[[EIGHT:.*]] = arith.constant dense<0.000000e+00> : tensor<4xf8E5M2>
 // CHECK: tt.load %arg2, %arg3, %[[EIGHT]]
-// CHECK: %[[ADDRESS:.*]] = arith.constant dense<0> : tensor<4xi64>
-// CHECK: %[[NULL:.*]] = tt.int_to_ptr %[[ADDRESS]] : tensor<4xi64> -> tensor<4x!tt.ptr<i8>>
-// CHECK: tt.load %arg4, %arg3, %[[NULL]] : tensor<4x!tt.ptr<!tt.ptr<i8>>>
-tt.func public @other_types(%flag: !tt.ptr<i1>, %one: i1, %fp8: tensor<4x!tt.ptr<f8E5M2>>, %mask: tensor<4xi1>, %pointers: tensor<4x!tt.ptr<!tt.ptr<i8>>>) {
+tt.func public @other_types(%flag: !tt.ptr<i1>, %one: i1, %fp8: tensor<4x!tt.ptr<f8E5M2>>, %mask: tensor<4xi1>) {
   %0 = tt.load %flag, %one : !tt.ptr<i1>
   %1 = tt.load %fp8, %mask : tensor<4x!tt.ptr<f8E5M2>>
-  %2 = tt.load %pointers, %mask : tensor<4x!tt.ptr<!tt.ptr<i8>>>
   tt.store %flag, %0 : !tt.ptr<i1>
   tt.store %fp8, %1 : tensor<4x!tt.ptr<f8E5M2>>
-  tt.store %pointers, %2 : tensor<4x!tt.ptr<!tt.ptr<i8>>>
   tt.return
 }
