@@ -11,7 +11,8 @@ import pytest
 from flagc.errors import KernelError
 from flagc.targets.ascend import device_library
 from flagc.targets.ascend.errors import ToolchainError
-from flagc.targets.ascend.llvm_stage import SignatureMismatch, check_signatures, final_to_llvm
+from flagc.targets.ascend.library_calls import SignatureMismatch, adapt_calls
+from flagc.targets.ascend.llvm_stage import final_to_llvm
 
 Text = Callable[[str], str]
 
@@ -113,12 +114,28 @@ def test_op_without_lowering_is_named_with_its_line() -> None:
         final_to_llvm(text)
 
 
-def test_signature_mismatch_is_refused() -> None:
+def adapt(declaration: str, definition: str) -> Any:
+    """Run `adapt_calls` on the only function of each text; returns the library module."""
     context = llvm.create_context()
-    caller = llvm.parse_assembly("declare void @f(ptr, i32)", context)
-    library = llvm.parse_assembly("define void @f(ptr %a, i64 %b) { ret void }", context)
+    caller = llvm.parse_assembly(declaration, context)
+    library = llvm.parse_assembly(definition, context)
+    (called_function,) = caller.functions
+    adapt_calls({called_function.name: called_function}, library, context)
+    return library
+
+
+def test_signature_mismatch_is_refused() -> None:
     with pytest.raises(SignatureMismatch, match=r"f: the kernel calls it as void \(ptr, i32\)"):
-        check_signatures({"f": caller.get_function("f")}, library)
+        adapt("declare void @f(ptr, i32)", "define void @f(ptr %a, i64 %b) { ret void }")
+
+
+def test_missing_parameter_is_taken_only_if_unused() -> None:
+    unused = "define void @f(ptr %a, ptr %scratch) { store i8 0, ptr %a ret void }"
+    library = adapt("declare void @f(ptr)", unused)
+    assert str(library.get_function("f").global_value_type) == "void (ptr)"
+    used = "define void @f(ptr %a, ptr %scratch) { store i8 0, ptr %scratch ret void }"
+    with pytest.raises(SignatureMismatch):
+        adapt("declare void @f(ptr)", used)
 
 
 def test_library_functions_are_extracted_once(

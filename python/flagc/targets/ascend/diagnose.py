@@ -36,8 +36,8 @@ _LISTED = 3
 
 # Ops that flagc knows a way around, and what to tell.
 _REMEDIES = {
-    "tt.extern_elementwise": "this libdevice function has no Ascend counterpart; use a tl.math "
-    "function, or keep the pass libdevice-to-math in the pipeline",
+    "tt.extern_elementwise": "keep the pass libdevice-to-math in the pipeline; if it is there, this "
+    "libdevice function has no counterpart on Ascend: write it with tl.math functions",
     "llvm.intr.assume": "keep the pass drop-assume in the pipeline, or remove tl.assume",
     "tt.descriptor_load": "keep the pass descriptors-to-pointers in the pipeline, or use pointers",
     "tt.descriptor_store": "keep the pass descriptors-to-pointers in the pipeline, or use pointers",
@@ -150,7 +150,9 @@ def _need(space: str, buffers: list[Buffer]) -> str:
 
 def _type(element: str) -> str:
     """Triton's spelling of an element type."""
-    return element.replace("f", "fp") if element in {"f16", "f32", "f64"} else element
+    if element in {"f16", "f32", "f64"}:
+        return element.replace("f", "fp")
+    return element.replace("i", "int") if element.startswith("i") else element
 
 
 def _capacity_hint(space: str, buffers: list[Buffer], needed: int, available: int) -> str:

@@ -17,6 +17,7 @@ from flagc.targets.ascend.generic_ir import (
     parse_generic,
     plain_context,
     print_generic,
+    properties,
     run_mlir_passes,
     source_line,
     to_llvm_ir,
@@ -58,8 +59,46 @@ def load_final(generic_text: str, context: Any) -> Any:
         module = parse_generic(generic_text, plain)
         for name in [str(entry) for entry in module.operation.attributes]:
             del module.operation.attributes[name]
+        _loosen_reinterpret_casts(module)
         generic_text = print_generic(module, locations=True)
     return bindings().Module.parse(generic_text, context)
+
+
+def _loosen_reinterpret_casts(module: Any) -> None:
+    """Give each `memref.reinterpret_cast` the type that its operands say.
+
+    MLIR 19 lets the result type be more static than the op's sizes and strides; later versions
+    refuse that, and want a `memref.cast` to the more static type.
+    """
+    ir = bindings()
+    for operation in [op for op in walk(module.operation) if op.name == "memref.reinterpret_cast"]:
+        given = properties(operation)
+        result = operation.results[0]
+        sizes, strides = list(given["static_sizes"]), list(given["static_strides"])
+        (offset,) = given["static_offsets"]
+        old = result.type
+        with operation.location:
+            layout = ir.StridedLayoutAttr.get(offset, strides)
+            new = ir.MemRefType.get(sizes, old.element_type, layout, old.memory_space)
+            if not _more_static(old, new):
+                continue
+            result.set_type(new)
+            uses = [(use.owner, use.operand_number) for use in result.uses]
+            with ir.InsertionPoint.after(operation):
+                cast = ir.Operation.create("memref.cast", results=[old], operands=[result])
+            for owner, index in uses:
+                owner.operands[index] = cast.result
+
+
+def _more_static(old: Any, new: Any) -> bool:
+    """True when `old` fixes a size, a stride or the offset that `new` leaves open."""
+    if any(new.is_dynamic_dim(axis) and not old.is_dynamic_dim(axis) for axis in range(old.rank)):
+        return True
+    dynamic = bindings().ShapedType.get_dynamic_stride_or_offset()
+    old_strides, old_offset = old.get_strides_and_offset()
+    new_strides, new_offset = new.get_strides_and_offset()
+    pairs = [*zip(old_strides, new_strides, strict=True), (old_offset, new_offset)]
+    return any(there == dynamic and here != dynamic for here, there in pairs)
 
 
 def kernel_facts(module: Any) -> KernelFacts:

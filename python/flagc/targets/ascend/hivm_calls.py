@@ -46,6 +46,7 @@ class HivmCalls:
         self.declared: set[str] = set()
         self.rules: dict[str, Callable[[Any, dict[str, Any]], Any]] = {
             "pointer_cast": self._pointer_cast,
+            "bitcast": self._bitcast,
             "set_flag": lambda op, given: self._flag("SET", op, given),
             "wait_flag": lambda op, given: self._flag("WAIT", op, given),
             "pipe_barrier": lambda op, given: self._call("BARRIER", [_pipe(given["pipe"])]),
@@ -182,13 +183,25 @@ class HivmCalls:
         ).results[0]
         return self._descriptor(pointer, memref, list(operation.operands)[1:])
 
+    def _bitcast(self, operation: Any, given: dict[str, Any]) -> Any:
+        """The same buffer as another element type of the same size: the same LLVM descriptor."""
+        source = operation.operands[0]
+        rank, space = source.type.rank, self.ir.IntegerAttr(source.type.memory_space).value
+        struct = _descriptor_type(rank, space)
+        descriptor = self._cast(source, struct)
+        return self._cast(descriptor, operation.results[0].type)
+
+    def _cast(self, value: Any, kind: Any) -> Any:
+        """An unrealized cast, which the lowering of memrefs resolves."""
+        return self.ir.Operation.create(
+            "builtin.unrealized_conversion_cast", results=[kind], operands=[value]
+        ).results[0]
+
     def _descriptor(self, pointer: Any, memref: Any, dynamic_sizes: list[Any]) -> Any:
         """A memref of type `memref` that starts at `pointer`."""
         ir = self.ir
         rank = memref.rank
-        array = f", array<{rank} x i64>, array<{rank} x i64>" if rank else ""
-        space = ir.IntegerAttr(memref.memory_space).value
-        struct = ir.Type.parse(f"!llvm.struct<(ptr<{space}>, ptr<{space}>, i64{array})>")
+        struct = _descriptor_type(rank, ir.IntegerAttr(memref.memory_space).value)
         value = ir.Operation.create("llvm.mlir.undef", results=[struct]).results[0]
         sizes = self._sizes(memref, dynamic_sizes)
         fields: list[tuple[list[int], Any]] = [([0], pointer), ([1], pointer)]
@@ -207,9 +220,7 @@ class HivmCalls:
                 operands=[value, field],
                 attributes={"position": ir.DenseI64ArrayAttr.get(position)},
             ).results[0]
-        return ir.Operation.create(
-            "builtin.unrealized_conversion_cast", results=[memref], operands=[value]
-        ).results[0]
+        return self._cast(value, memref)
 
     def _sizes(self, memref: Any, dynamic_sizes: list[Any]) -> list[Any]:
         """Sizes as i64 values; an unknown size (a kernel's `memref<?>`) is the largest i64."""
@@ -229,6 +240,12 @@ class HivmCalls:
             else:
                 result.append(self._constant((1 << 63) - 1))
         return result
+
+
+def _descriptor_type(rank: int, space: int) -> Any:
+    """The LLVM struct that a memref of this rank and memory space becomes."""
+    array = f", array<{rank} x i64>, array<{rank} x i64>" if rank else ""
+    return bindings().Type.parse(f"!llvm.struct<(ptr<{space}>, ptr<{space}>, i64{array})>")
 
 
 def _pointer(memref: Any) -> Any:

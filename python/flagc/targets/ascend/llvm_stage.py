@@ -9,9 +9,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from flagc.errors import EnvironmentProblem
 from flagc.targets.ascend.final_lowering import KernelFacts, kernel_facts, load_final, lower_core
 from flagc.targets.ascend.generic_ir import bindings, full_context, print_generic
+from flagc.targets.ascend.library_calls import adapt_calls
 from flagc.targets.ascend.pass_text import parse_pipeline
 from flagc.targets.ascend.vendor_pipeline import run_passes
 from flagc.targets.ascend.vendor_process import DEFAULT_TIMEOUT
@@ -21,10 +21,6 @@ from flagc.targets.ascend.vendor_process import DEFAULT_TIMEOUT
 _VENDOR_LOWERING = (
     "builtin.module(expand-strided-metadata,lower-affine,convert-scf-to-cf,canonicalize)"
 )
-
-
-class SignatureMismatch(EnvironmentProblem):
-    """The kernel calls a library function with other types than the library defines."""
 
 
 @dataclass(frozen=True)
@@ -77,7 +73,7 @@ def link(llvm_text: str, core: str, entry: str, *, optimize: int) -> str:
     }
     device_library.prepare(core, calls)
     library = device_library.subset(core, calls, context)
-    check_signatures(calls, library)
+    adapt_calls(calls, library, context)
     if calls:
         kernel.data_layout, kernel.triple = library.data_layout, library.triple
         kernel.link_in(library)
@@ -87,18 +83,6 @@ def link(llvm_text: str, core: str, entry: str, *, optimize: int) -> str:
     _optimise(kernel, optimize)
     kernel.verify()
     return str(kernel)
-
-
-def check_signatures(calls: dict[str, Any], library: Any) -> None:
-    """Each declaration in `calls` must have the type of its definition in `library`."""
-    for name, declared in calls.items():
-        defined = library.get_function(name)
-        expected, found = str(defined.global_value_type), str(declared.global_value_type)
-        if expected != found:
-            raise SignatureMismatch(
-                f"{name}: the kernel calls it as {found}, the device library defines {expected}; "
-                "the library does not belong to this bishengir-compile"
-            )
 
 
 def _optimise(module: Any, level: int) -> None:
