@@ -167,9 +167,21 @@ def test_full_disk_leaves_nothing(tmp_path: Path) -> None:
 
     out = tmp_path / "deep" / "out"
     done = subprocess.run(
-        [sys.executable, "-c", "from flagc.cli.main import main; main()", str(GEMM), "-o", str(out),
-         "--in-process", "--no-cache"],
-        capture_output=True, text=True, preexec_fn=limit_files, env=dict(os.environ), check=False,
+        [
+            sys.executable,
+            "-c",
+            "from flagc.cli.main import main; main()",
+            str(GEMM),
+            "-o",
+            str(out),
+            "--in-process",
+            "--no-cache",
+        ],
+        capture_output=True,
+        text=True,
+        preexec_fn=limit_files,
+        env=dict(os.environ),
+        check=False,
     )
     assert done.returncode == 2
     errors = [line for line in done.stderr.splitlines() if "error:" in line]
@@ -208,7 +220,9 @@ def test_opt_refuses_an_empty_file(tmp_path: Path) -> None:
 
 def test_l0c_overflow_names_the_largest_tiles(tmp_path: Path) -> None:
     script = tmp_path / "big_tile.py"
-    script.write_text(GEMM.read_text().replace("BLOCK_M=128, BLOCK_N=128", "BLOCK_M=256, BLOCK_N=256"))
+    script.write_text(
+        GEMM.read_text().replace("BLOCK_M=128, BLOCK_N=128", "BLOCK_M=256, BLOCK_N=256")
+    )
     done = flagc(script, "--target", "ascend:910B3", "-o", tmp_path / "out")
     assert done.status == 1
     message = done.error_lines[0]

@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import json
-import sys
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -18,69 +15,18 @@ from flagc.cli.common import (
     compile_isolated,
     run_command,
 )
-from flagc.errors import EXIT_GOOD, EXIT_KERNEL_FAILED, FlagcError, UsageError, nearest
+from flagc.cli.present import Inputs, file_names, finish, present
+from flagc.cli.settings import Settings
+from flagc.errors import EXIT_GOOD, FlagcError, KernelError, UsageError, nearest
 from flagc.frontend.launch import Launch
 from flagc.pipeline.compiler import CompileRequest, CompileResult
-from flagc.pipeline.instrumentation import InstrumentationOptions
 from flagc.pipeline.manager import check_places
+from flagc.pipeline.pipeline_text import PlacedPass
 from flagc.pipeline.target import Target
 from flagc.report import terminal
-from flagc.report.files import write_files
-from flagc.report.json_output import plain, result_document
 from flagc.targets.registry import target_by_name
 
 DEFAULT_TARGET = "cuda"
-
-
-@dataclass(frozen=True)
-class Settings:
-    """The command line, as given."""
-
-    path: Path | None
-    script_arguments: tuple[str, ...]
-    target: str
-    dump_ir: str | None
-    output: Path | None
-    passes: str
-    without: tuple[str, ...]
-    load: tuple[str, ...]
-    print_ir_after_all: bool
-    print_ir_after_change: bool
-    time_passes: bool
-    emit: str | None
-    output_format: str
-    kernel: str | None
-    signature: str
-    definitions: tuple[str, ...]
-    grid: str
-    num_warps: int | None
-    num_stages: int | None
-    config: int
-    time_limit: float
-    in_process: bool
-    no_cache: bool
-    list_passes: bool
-    list_anchors: bool
-
-    @property
-    def instrumentation(self) -> InstrumentationOptions:
-        """What the compilation has to record."""
-        mode: Any = "never"
-        if self.print_ir_after_change:
-            mode = "change"
-        if self.print_ir_after_all:
-            mode = "all"
-        return InstrumentationOptions(mode, self.time_passes)
-
-
-@dataclass
-class Inputs:
-    """The launches to compile; `error` is an error of the script after it made them."""
-
-    launches: list[Launch]
-    note: str = ""
-    error: str = ""
-    documents: list[dict[str, Any]] = field(default_factory=list)
 
 
 @click.command(
@@ -139,7 +85,6 @@ class Inputs:
 @click.option(
     "--config",
     type=click.IntRange(min=0),
-    default=0,
     metavar="N",
     help="Which config of an autotuned kernel to compile.",
 )
@@ -188,10 +133,39 @@ def run(settings: Settings) -> int:
         )
     inputs = collect_launches(settings, target)
     status = EXIT_GOOD
-    names = _file_names(inputs.launches)
-    for launch, name in zip(inputs.launches, names, strict=True):
+    for launch, name in zip(inputs.launches, file_names(inputs.launches), strict=True):
+        try:
+            result = _compile(settings, target, passes, launch)
+            present(settings, launch, result, dumped, name, inputs)
+        except UsageError:
+            raise
+        except FlagcError as error:
+            if len(inputs.launches) == 1 and settings.output_format == "text":
+                raise
+            status = max(status, error.exit_status)
+            document = {**launch.describe(), "target": target.name, "error": str(error)}
+            inputs.documents.append(document)
+            terminal.print_error(str(error))
+    return finish(settings, inputs, status)
+
+
+def _compile(
+    settings: Settings, target: Target, passes: list[PlacedPass], launch: Launch
+) -> CompileResult:
+    """Compile a launch; of an autotuned kernel, the first config that compiles.
+
+    Raises:
+        FlagcError: the launch does not compile, nor does any of its alternatives.
+    """
+    first_error: KernelError | None = None
+    for candidate in [launch, *launch.alternatives]:
         request = CompileRequest(
-            launch.source, target, launch.options, passes, settings.instrumentation, settings.emit
+            candidate.source,
+            target,
+            candidate.options,
+            passes,
+            settings.instrumentation,
+            settings.emit,
         )
         try:
             result = compile_isolated(
@@ -202,18 +176,22 @@ def run(settings: Settings) -> int:
                 in_process=settings.in_process,
                 use_cache=not settings.no_cache,
             )
-            present(settings, launch, result, dumped, name, inputs)
-        except UsageError:
-            raise
-        except FlagcError as error:
-            if len(inputs.launches) == 1 and settings.output_format == "text":
-                raise
-            status = max(status, error.exit_status)
-            inputs.documents.append(
-                {**launch.describe(), "target": target.name, "error": str(error)}
+        except KernelError as error:
+            first_error = first_error or error
+            continue
+        if first_error is not None:
+            launch.source, launch.options = candidate.source, candidate.options
+            launch.note = (
+                f"{launch.note}; it does not compile, the next that does was taken "
+                f"({str(first_error).splitlines()[0]})"
             )
-            terminal.print_error(str(error))
-    return _finish(settings, inputs, status)
+        return result
+    assert first_error is not None
+    if launch.alternatives:
+        raise KernelError(
+            f"{first_error}\n  none of its {len(launch.alternatives)} other configs compiles either"
+        ) from first_error
+    raise first_error
 
 
 def collect_launches(settings: Settings, target: Target) -> Inputs:
@@ -273,107 +251,6 @@ def _dumped_stages(settings: Settings, stages: list[str]) -> list[str]:
                 hint = f"write the stages as --dump-ir=STAGE, or --dump-ir after {name}"
             raise UsageError(f"--dump-ir: unknown stage '{name}'; {hint}")
     return wanted
-
-
-def _file_names(launches: list[Launch]) -> list[str]:
-    """Return a file name stem for each launch; specialisations of one kernel are numbered."""
-    names = [launch.source.name for launch in launches]
-    counts: dict[str, int] = {}
-    stems = []
-    for name in names:
-        counts[name] = counts.get(name, 0) + 1
-        stems.append(f"{name}.{counts[name]}" if names.count(name) > 1 else name)
-    return stems
-
-
-def present(
-    settings: Settings,
-    launch: Launch,
-    result: CompileResult,
-    dumped: list[str],
-    name: str,
-    inputs: Inputs,
-) -> None:
-    """Show one result: files, IR, tables, or its part of the JSON document."""
-    files = _write(settings, result, dumped, name) if settings.output is not None else {}
-    if settings.output_format == "json":
-        shown = [] if settings.output is not None else dumped
-        inputs.documents.append(result_document(launch, result, shown, files))
-        return
-    terminal.print_diagnostics(result.findings.diagnostics)
-    for printed in result.records.printed:
-        terminal.print_ir(f"{result.name}, after {printed.name} ({printed.stage})", printed.text)
-    if settings.emit is not None:
-        _emit(settings, result)
-        return
-    if settings.output is None:
-        for artifact in result.artifacts:
-            if artifact.stage in dumped:
-                title = f"{result.name}, {result.target}, {artifact.stage}"
-                terminal.print_ir(title, artifact.content)
-    for table in result.findings.tables:
-        terminal.print_table(table)
-    if result.records.timings:
-        terminal.print_timings(result.records.timings)
-    if result.findings.statistics:
-        terminal.print_statistics(result.findings.statistics)
-    terminal.print_summary(launch, result)
-    console = terminal.out()
-    if launch.note:
-        console.print(f"note: {launch.note}", markup=False, soft_wrap=True)
-    for path in files.values():
-        console.print(f"wrote {path}", markup=False, soft_wrap=True)
-
-
-def _emit(settings: Settings, result: CompileResult) -> None:
-    assert settings.emit is not None
-    if settings.output is not None:
-        return
-    result.artifact(settings.emit)  # says what was produced instead, if it was not reached
-    for artifact in result.artifacts:
-        if artifact.stage != settings.emit:
-            continue
-        if isinstance(artifact.content, str):
-            sys.stdout.write(artifact.content)
-        elif sys.stdout.isatty():
-            raise UsageError(f"{settings.emit} is binary: write it with -o DIR or redirect it")
-        else:
-            sys.stdout.buffer.write(artifact.content)
-
-
-def _write(
-    settings: Settings, result: CompileResult, dumped: list[str], name: str
-) -> dict[str, str]:
-    """Write the wanted stages and the metadata; return the paths by stage."""
-    assert settings.output is not None
-    if settings.emit is not None:
-        wanted = [settings.emit]
-    else:
-        wanted = dumped or [artifact.stage for artifact in result.artifacts]
-    artifacts = [artifact for artifact in result.artifacts if artifact.stage in wanted]
-    contents: dict[str, str | bytes] = {f"{name}{a.suffix}": a.content for a in artifacts}
-    contents[f"{name}.json"] = json.dumps(plain(result.metadata), indent=2) + "\n"
-    paths = write_files(settings.output, contents)
-    labels = [f"{artifact.stage}{artifact.suffix}" for artifact in artifacts] + ["metadata"]
-    return {label: str(path) for label, path in zip(labels, paths, strict=True)}
-
-
-def _finish(settings: Settings, inputs: Inputs, status: int) -> int:
-    if inputs.error:
-        terminal.print_error(inputs.error)
-        status = max(status, EXIT_KERNEL_FAILED)
-    if settings.output_format == "json":
-        document = {
-            "flagc": flagc.__version__,
-            "kernels": inputs.documents,
-            "note": inputs.note,
-            "error": inputs.error,
-        }
-        json.dump(document, sys.stdout, indent=2)
-        print()
-    elif inputs.note:
-        terminal.err().print(f"note: {inputs.note}", markup=False, style="cyan", soft_wrap=True)
-    return status
 
 
 def main() -> None:

@@ -18,12 +18,15 @@ class Launch:
         options: compile options (`num_warps`, `num_stages`, ...) as Triton's launcher gave them.
         grids: the grid of each launch, three numbers each; empty when it was only warmed up.
         note: what the user should know about how the specialisation was chosen.
+        alternatives: of an autotuned kernel, the same launch with its other configs in order; the
+            first that compiles may take the place of one that does not.
     """
 
     source: Source
     options: Mapping[str, Any]
     grids: list[tuple[int, int, int]] = field(default_factory=list)
     note: str = ""
+    alternatives: list[Launch] = field(default_factory=list)
 
     def describe(self) -> dict[str, Any]:
         """Return the launch as plain data, for `--format json`."""

@@ -14,6 +14,7 @@ import triton.compiler
 from triton.backends.driver import DriverBase
 from triton.runtime.autotuner import Autotuner
 from triton.runtime.driver import driver
+from triton.runtime.jit import JITFunction
 
 from flagc.errors import UsageError
 from flagc.frontend.launch import Launch
@@ -21,27 +22,48 @@ from flagc.pipeline.target import KernelSource, Target
 
 
 class LaunchRecorder:
-    """Collects launches; one `Launch` for each kernel specialisation, in order of first launch."""
+    """Collects launches; one `Launch` for each kernel specialisation, in order of first launch.
 
-    def __init__(self, target: Target, autotune_config: int = 0) -> None:
+    `autotune_config` picks the config of autotuned kernels; None takes the first one, and keeps
+    the others as its alternatives.
+    """
+
+    def __init__(self, target: Target, autotune_config: int | None = None) -> None:
         self.target = target
         self.launches: list[Launch] = []
         self.autotune_config = autotune_config
-        self.autotune_note = ""
         self.functions: set[Any] = set()
         self._by_key: dict[str, Launch] = {}
+        self._tried: list[Launch] | None = None
 
     def specialise(self, source: Any, options: dict[str, Any]) -> _RecordedKernel:
         """Take the place of `triton.compile` for one specialisation."""
         self.functions.add(source.fn)
         kernel = KernelSource(source.fn, source.signature, source.constants, source.attrs)
         key = kernel.key() + repr(sorted((k, str(v)) for k, v in options.items()))
-        launch = self._by_key.get(key)
-        if launch is None:
-            launch = Launch(kernel, options, note=self.autotune_note)
-            self._by_key[key] = launch
+        launch = self._by_key.setdefault(key, Launch(kernel, options))
+        return _RecordedKernel(launch, self)
+
+    def launched(self, launch: Launch, grid: tuple[int, int, int] | None) -> None:
+        """Note a launch, or (grid None) that a kernel was only compiled ahead."""
+        if self._tried is not None:
+            if launch not in self._tried:
+                self._tried.append(launch)
+            return
+        if launch not in self.launches:
             self.launches.append(launch)
-        return _RecordedKernel(launch)
+        if grid is not None:
+            launch.grids.append(grid)
+
+    @contextmanager
+    def trying_configs(self) -> Iterator[list[Launch]]:
+        """Collect the launches of the block, which an autotuner only tries."""
+        tried: list[Launch] = []
+        self._tried = tried
+        try:
+            yield tried
+        finally:
+            self._tried = None
 
 
 class UnknownKernelProperty(UsageError, AttributeError):
@@ -57,14 +79,18 @@ class _RecordedKernel:
     function = None
     packed_metadata = None
 
-    def __init__(self, launch: Launch) -> None:
+    def __init__(self, launch: Launch, recorder: LaunchRecorder) -> None:
         self._launch = launch
+        self._recorder = recorder
 
     def launch_metadata(self, grid: Any, stream: Any, *arguments: Any) -> None:
         return None
 
     def run(self, grid_x: int, grid_y: int, grid_z: int, *rest: Any) -> None:
-        self._launch.grids.append((int(grid_x), int(grid_y), int(grid_z)))
+        self._recorder.launched(self._launch, (int(grid_x), int(grid_y), int(grid_z)))
+
+    def compiled_ahead(self) -> None:
+        self._recorder.launched(self._launch, None)
 
     def __getattr__(self, name: str) -> Any:
         raise UnknownKernelProperty(
@@ -139,36 +165,52 @@ def recording(recorder: LaunchRecorder) -> Iterator[None]:
     def record_compile(source: Any, target: Any = None, options: Any = None, **_: Any) -> Any:
         return recorder.specialise(source, dict(options or {}))
 
-    def choose_config(autotuner: Any, *arguments: Any, config: Any, **named: Any) -> list[float]:
+    def try_config(autotuner: Any, *arguments: Any, config: Any, **named: Any) -> list[float]:
+        wanted = recorder.autotune_config or 0
+        autotuner.__dict__["do_bench"] = lambda call, quantiles: call()
+        original_bench(autotuner, *arguments, config=config, **named)
         # The autotuner takes the fastest: the wanted config, else the closest one not pruned.
-        distance = abs(autotuner.configs.index(config) - recorder.autotune_config)
-        return [float(distance)] * 3
-
-    original_compile, original_bench = triton.compiler.compile, Autotuner._bench
-    original_run = Autotuner.run
+        return [float(abs(autotuner.configs.index(config) - wanted))] * 3
 
     def run_autotuned(autotuner: Any, *arguments: Any, **named: Any) -> Any:
-        count = len(autotuner.configs)
-        if count > 1:
-            chosen = min(recorder.autotune_config, count - 1)
-            recorder.autotune_note = (
-                f"autotuned over {count} configs; compiled with config {chosen} "
-                "(--config N takes another)"
-            )
-        try:
+        if len(autotuner.configs) < 2:
             return original_run(autotuner, *arguments, **named)
-        finally:
-            recorder.autotune_note = ""
+        known = list(recorder.launches)
+        with recorder.trying_configs() as tried:
+            original_run(autotuner, *arguments, **named)
+        result = original_run(autotuner, *arguments, **named)  # from the autotuner's cache
+        for launch in recorder.launches:
+            if launch not in known and launch in tried:
+                _note_configs(launch, tried, autotuner, recorder.autotune_config)
+        return result
 
+    def warm_up(function: Any, *arguments: Any, grid: Any, **named: Any) -> Any:
+        kernel = original_warmup(function, *arguments, grid=grid, **named)
+        kernel.compiled_ahead()
+        return kernel
+
+    original_compile, original_bench = triton.compiler.compile, Autotuner._bench
+    original_run, original_warmup = Autotuner.run, JITFunction.warmup
     triton.compiler.compile = record_compile
-    Autotuner._bench, Autotuner.run = choose_config, run_autotuned
+    Autotuner._bench, Autotuner.run = try_config, run_autotuned
+    JITFunction.warmup = warm_up
     driver.set_active(RecordingDriver(recorder.target))
     try:
         yield
     finally:
         triton.compiler.compile = original_compile
         Autotuner._bench, Autotuner.run = original_bench, original_run
+        JITFunction.warmup = original_warmup
         driver._active = None
         # The JIT functions' in-memory caches hold recorded kernels, which nothing can run.
         for function in recorder.functions:
             function.device_caches.clear()
+
+
+def _note_configs(launch: Launch, tried: list[Launch], autotuner: Any, wanted: int | None) -> None:
+    """Say which config of an autotuned kernel `launch` is, and keep the others."""
+    count = len(autotuner.configs)
+    chosen = autotuner.configs.index(autotuner.best_config)
+    launch.note = f"autotuned over {count} configs; config {chosen} (--config N takes another)"
+    if wanted is None:
+        launch.alternatives = [other for other in tried if other is not launch]

@@ -34,7 +34,7 @@ class ScriptRun:
 
 
 def run_script(
-    path: Path, arguments: Sequence[str], target: Target, autotune_config: int = 0
+    path: Path, arguments: Sequence[str], target: Target, autotune_config: int | None = None
 ) -> ScriptRun:
     """Run the script at `path` as `__main__` with `arguments`, and return its launches.
 

@@ -1,0 +1,129 @@
+"""Show what was compiled: files, IR, tables, or one JSON document."""
+
+from __future__ import annotations
+
+import json
+import sys
+from dataclasses import dataclass, field
+from typing import Any
+
+import flagc
+from flagc.cli.settings import Settings
+from flagc.errors import EXIT_KERNEL_FAILED, UsageError
+from flagc.frontend.launch import Launch
+from flagc.pipeline.compiler import CompileResult
+from flagc.report import terminal
+from flagc.report.files import write_files
+from flagc.report.json_output import plain, result_document
+
+
+@dataclass
+class Inputs:
+    """The launches to compile; `error` is an error of the script after it made them."""
+
+    launches: list[Launch]
+    note: str = ""
+    error: str = ""
+    documents: list[dict[str, Any]] = field(default_factory=list)
+
+
+def file_names(launches: list[Launch]) -> list[str]:
+    """Return a file name stem for each launch; specialisations of one kernel are numbered."""
+    names = [launch.source.name for launch in launches]
+    counts: dict[str, int] = {}
+    stems = []
+    for name in names:
+        counts[name] = counts.get(name, 0) + 1
+        stems.append(f"{name}.{counts[name]}" if names.count(name) > 1 else name)
+    return stems
+
+
+def present(
+    settings: Settings,
+    launch: Launch,
+    result: CompileResult,
+    dumped: list[str],
+    name: str,
+    inputs: Inputs,
+) -> None:
+    """Show one result: files, IR, tables, or its part of the JSON document."""
+    files = _write(settings, result, dumped, name) if settings.output is not None else {}
+    if settings.output_format == "json":
+        shown = [] if settings.output is not None else dumped
+        inputs.documents.append(result_document(launch, result, shown, files))
+        return
+    terminal.print_diagnostics(result.findings.diagnostics)
+    for printed in result.records.printed:
+        terminal.print_ir(f"{result.name}, after {printed.name} ({printed.stage})", printed.text)
+    if settings.emit is not None:
+        _emit(settings, result)
+        return
+    if settings.output is None:
+        for artifact in result.artifacts:
+            if artifact.stage in dumped:
+                title = f"{result.name}, {result.target}, {artifact.stage}"
+                terminal.print_ir(title, artifact.content)
+    for table in result.findings.tables:
+        terminal.print_table(table)
+    if result.records.timings:
+        terminal.print_timings(result.records.timings)
+    if result.findings.statistics:
+        terminal.print_statistics(result.findings.statistics)
+    terminal.print_summary(launch, result)
+    console = terminal.out()
+    if launch.note:
+        console.print(f"note: {launch.note}", markup=False, soft_wrap=True)
+    for path in files.values():
+        console.print(f"wrote {path}", markup=False, soft_wrap=True)
+
+
+def _emit(settings: Settings, result: CompileResult) -> None:
+    assert settings.emit is not None
+    if settings.output is not None:
+        return
+    result.artifact(settings.emit)  # says what was produced instead, if it was not reached
+    for artifact in result.artifacts:
+        if artifact.stage != settings.emit:
+            continue
+        if isinstance(artifact.content, str):
+            sys.stdout.write(artifact.content)
+        elif sys.stdout.isatty():
+            raise UsageError(f"{settings.emit} is binary: write it with -o DIR or redirect it")
+        else:
+            sys.stdout.buffer.write(artifact.content)
+
+
+def _write(
+    settings: Settings, result: CompileResult, dumped: list[str], name: str
+) -> dict[str, str]:
+    """Write the wanted stages and the metadata; return the paths by stage."""
+    assert settings.output is not None
+    if settings.emit is not None:
+        wanted = [settings.emit]
+    else:
+        wanted = dumped or [artifact.stage for artifact in result.artifacts]
+    artifacts = [artifact for artifact in result.artifacts if artifact.stage in wanted]
+    contents: dict[str, str | bytes] = {f"{name}{a.suffix}": a.content for a in artifacts}
+    contents[f"{name}.json"] = json.dumps(plain(result.metadata), indent=2) + "\n"
+    paths = write_files(settings.output, contents)
+    labels = [f"{artifact.stage}{artifact.suffix}" for artifact in artifacts] + ["metadata"]
+    return {label: str(path) for label, path in zip(labels, paths, strict=True)}
+
+
+def finish(settings: Settings, inputs: Inputs, status: int) -> int:
+    """Print what concerns all launches, and return the exit status."""
+    if inputs.error:
+        terminal.print_error(inputs.error)
+        status = max(status, EXIT_KERNEL_FAILED)
+    if settings.output_format == "json":
+        document = {
+            "flagc": flagc.__version__,
+            "kernels": inputs.documents,
+            "note": inputs.note,
+            "error": inputs.error,
+        }
+        json.dump(document, sys.stdout, indent=2)
+        print()
+    elif inputs.note:
+        terminal.err().print(f"note: {inputs.note}", markup=False, style="cyan", soft_wrap=True)
+    return status

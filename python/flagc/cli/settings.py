@@ -1,0 +1,50 @@
+"""The command line of `flagc` as data."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from flagc.pipeline.instrumentation import InstrumentationOptions
+
+
+@dataclass(frozen=True)
+class Settings:
+    """The command line, as given."""
+
+    path: Path | None
+    script_arguments: tuple[str, ...]
+    target: str
+    dump_ir: str | None
+    output: Path | None
+    passes: str
+    without: tuple[str, ...]
+    load: tuple[str, ...]
+    print_ir_after_all: bool
+    print_ir_after_change: bool
+    time_passes: bool
+    emit: str | None
+    output_format: str
+    kernel: str | None
+    signature: str
+    definitions: tuple[str, ...]
+    grid: str
+    num_warps: int | None
+    num_stages: int | None
+    config: int | None
+    time_limit: float
+    in_process: bool
+    no_cache: bool
+    list_passes: bool
+    list_anchors: bool
+
+    @property
+    def instrumentation(self) -> InstrumentationOptions:
+        """What the compilation has to record."""
+        mode: Any = "never"
+        if self.print_ir_after_change:
+            mode = "change"
+        if self.print_ir_after_all:
+            mode = "all"
+        return InstrumentationOptions(mode, self.time_passes)
