@@ -5,8 +5,9 @@ of them. Each needed function is therefore cut out once, with what it calls, int
 file in the user's data folder (a few KB, 1 ms to parse); later kernels link those files.
 
 What is changed on the way: `llvm.hivm.X` becomes `hivm.X`, because LLVM rejects intrinsics that it
-does not know, and the attributes `target-cpu` and `target-features` are dropped, because no LLVM
-but the vendor's knows the processor.
+does not know. The attributes `target-cpu` and `target-features` are dropped, because no LLVM but the
+vendor's knows the processor, and so are `memory(argmem: ...)` and `memory(inaccessiblemem: ...)`: by
+them MOVEMASK and the vector instruction that it masks would be free to change places.
 """
 
 from __future__ import annotations
@@ -28,7 +29,7 @@ INSTRUCTION_PREFIX = "hivm."
 ENTRY_PREFIX = "_mlir_ciface_"
 _INTRINSIC_PREFIX = "llvm.hivm."
 # Part of the cache path; raise it when the extraction changes.
-_FORMAT = 2
+_FORMAT = 3
 
 
 def library_order(core: str) -> tuple[str, str]:
@@ -117,7 +118,7 @@ def _extract(core: str, library: str, wanted: set[str]) -> set[str]:
     if not found:
         return found
     _keep_only(module, found)
-    small = llvm.parse_assembly(_without_target(str(module)), context)
+    small = llvm.parse_assembly(_without_attributes(str(module)), context)
     for function in small.functions:
         if function.name.startswith(_INTRINSIC_PREFIX):
             function.name = function.name.removeprefix("llvm.")
@@ -153,16 +154,17 @@ def _keep_only(module: Any, names: set[str]) -> None:
     passes.run(module, llvm.create_pass_builder(None, llvm.create_pipeline_tuning_options()))
 
 
-def _without_target(text: str) -> str:
-    """LLVM IR `text` with `target-cpu` and `target-features` gone from the attribute groups.
+def _without_attributes(text: str) -> str:
+    """LLVM IR `text` without the attributes that this module's docstring names.
 
     llvmlite has no call that removes an attribute, so this edits the `attributes #n = { ... }`
     lines, whose grammar is a list of words and quoted strings.
     """
     lines = text.split("\n")
-    for index, line in enumerate(lines):
-        if line.startswith("attributes #"):
-            lines[index] = _without_key(_without_key(line, "target-cpu"), "target-features")
+    for index, text_line in enumerate(lines):
+        if text_line.startswith("attributes #"):
+            line = _without_key(_without_key(text_line, "target-cpu"), "target-features")
+            lines[index] = _without_memory(line)
     return "\n".join(lines)
 
 
@@ -170,3 +172,11 @@ def _without_key(line: str, key: str) -> str:
     """An attribute group without `"key"="value"`."""
     before, found, rest = line.partition(f' "{key}"="')
     return before + rest.partition('"')[2] if found else line
+
+
+def _without_memory(line: str) -> str:
+    """An attribute group without a `memory(...)` that names some kind of memory."""
+    before, found, rest = line.partition(" memory(")
+    effects, _, after = rest.partition(")")
+    named = "argmem" in effects or "inaccessiblemem" in effects
+    return before + after if found and named else line

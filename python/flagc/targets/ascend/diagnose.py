@@ -36,8 +36,8 @@ _LISTED = 3
 
 # Ops that flagc knows a way around, and what to tell.
 _REMEDIES = {
-    "tt.extern_elementwise": "keep the pass libdevice-to-math in the pipeline; if it is there, this "
-    "libdevice function has no counterpart on Ascend: write it with tl.math functions",
+    "tt.extern_elementwise": "keep the pass libdevice-to-math in the pipeline; if it is there, "
+    "this libdevice function has no counterpart on Ascend: write it with tl.math functions",
     "llvm.intr.assume": "keep the pass drop-assume in the pipeline, or remove tl.assume",
     "tt.descriptor_load": "keep the pass descriptors-to-pointers in the pipeline, or use pointers",
     "tt.descriptor_store": "keep the pass descriptors-to-pointers in the pipeline, or use pointers",

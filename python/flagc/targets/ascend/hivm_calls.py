@@ -203,16 +203,19 @@ class HivmCalls:
         rank = memref.rank
         struct = _descriptor_type(rank, ir.IntegerAttr(memref.memory_space).value)
         value = ir.Operation.create("llvm.mlir.undef", results=[struct]).results[0]
+        strides, offset = memref.get_strides_and_offset()
         sizes = self._sizes(memref, dynamic_sizes)
+        open_ended = ir.ShapedType.get_dynamic_stride_or_offset()
         fields: list[tuple[list[int], Any]] = [([0], pointer), ([1], pointer)]
-        fields.append(([2], self._constant(0)))
+        fields.append(([2], self._constant(0 if offset == open_ended else offset)))
         running: Any = self._constant(1)
         for axis in range(rank - 1, -1, -1):
-            size = sizes[axis]
-            fields.append(([3, axis], size))
+            if strides[axis] != open_ended:
+                running = self._constant(strides[axis])
+            fields.append(([3, axis], sizes[axis]))
             fields.append(([4, axis], running))
             if axis:
-                running = self._binary("arith.muli", running, size)
+                running = self._binary("arith.muli", running, sizes[axis])
         for position, field in fields:
             value = ir.Operation.create(
                 "llvm.insertvalue",

@@ -60,7 +60,7 @@ class ToolOutput:
     stderr: str
 
 
-@dataclass
+@dataclass(eq=False)
 class VendorError(RuntimeError):
     """A vendor program failed: it reported an error, crashed, or ran past its time limit.
 
