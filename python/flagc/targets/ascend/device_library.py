@@ -5,9 +5,9 @@ of them. Each needed function is therefore cut out once, with what it calls, int
 file in the user's data folder (a few KB, 1 ms to parse); later kernels link those files.
 
 What is changed on the way: `llvm.hivm.X` becomes `hivm.X`, because LLVM rejects intrinsics that it
-does not know. The attributes `target-cpu` and `target-features` are dropped, because no LLVM but the
-vendor's knows the processor, and so are `memory(argmem: ...)` and `memory(inaccessiblemem: ...)`: by
-them MOVEMASK and the vector instruction that it masks would be free to change places.
+does not know. The attributes `target-cpu` and `target-features` are dropped, because no LLVM but
+the vendor's knows the processor, and so are `memory(argmem: ...)` and `memory(inaccessiblemem:
+...)`: by them MOVEMASK and the vector instruction that it masks would be free to change places.
 """
 
 from __future__ import annotations
