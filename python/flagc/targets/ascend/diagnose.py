@@ -23,7 +23,12 @@ from flagc.targets.ascend.on_chip_buffers import (
     scaled_block,
 )
 from flagc.targets.ascend.pass_text import render_pipeline
-from flagc.targets.ascend.text_locations import kernel_line, kernel_place, masked_load_without_other
+from flagc.targets.ascend.text_locations import (
+    kernel_line,
+    kernel_place,
+    masked_load_without_other,
+    op_at_line,
+)
 from flagc.targets.ascend.vendor_process import VendorDiagnostic, VendorError
 
 Kind = Literal["capacity", "unsupported", "crash", "timeout", "error"]
@@ -201,17 +206,20 @@ def _unsupported(
             "error", f"{error.tool} failed: {text[-1] if text else 'it said nothing'}"
         )
     operation = _operation_in(entry.text)
+    text = entry.text
+    file, line = entry.file, entry.line
+    in_input = file is None and line > 0
+    if in_input and text_given is not None:
+        # The tool's parser stopped: name the op that stands there and the line it came from.
+        file, line = kernel_line(text_given, entry.line)
+        if operation is None and (there := op_at_line(text_given, entry.line)):
+            text = f"cannot parse '{there}': {text}"
     hint = _REMEDIES.get(operation or "", "") or _known(error.stderr_tail)
     name = failing.entry.anchor if failing else None
-    what = f"{error.tool}: {entry.text}" + (f" (in pass {name})" if name else "")
+    what = f"{error.tool}: {text}" + (f" (in pass {name})" if name else "")
+    what += f" (line {entry.line} of the input)" if in_input else ""
     message = f"not supported on Ascend: {what}" if operation else what
     kind: Kind = "unsupported" if operation else "error"
-    file, line = entry.file, entry.line
-    if file is None and line and text_given is not None:
-        # A syntax error is at a place in the input; only an op comes from a line of the kernel.
-        file, line = kernel_line(text_given, entry.line) if operation else (None, 0)
-        if file is None:
-            message += f" (line {entry.line} of the input)"
     return _finished(kind, message, (file, line), hint, name)
 
 

@@ -43,6 +43,19 @@ def kernel_line(text: str, line: int) -> Place:
     return None, 0
 
 
+def op_at_line(text: str, line: int) -> str | None:
+    """The op that line `line` (1-based) of a printed module begins, as `dialect.name`."""
+    lines = text.splitlines()
+    if not 1 <= line <= len(lines):
+        return None
+    words = lines[line - 1].partition(" = ")[2].split() or lines[line - 1].split()
+    word = words[0].strip('"').partition("(")[0] if words else ""
+    dialect, dot, name = word.partition(".")
+    return (
+        word if dot and dialect.isidentifier() and name.replace(".", "_").isidentifier() else None
+    )
+
+
 def kernel_place(module_text: str) -> Place:
     """File and line of the kernel's definition, from a generic module with locations."""
     with plain_context() as context:
