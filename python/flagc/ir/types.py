@@ -186,6 +186,15 @@ def is_integer(element: str) -> bool:
     return element[:1] == "i" and element[1:].isdigit()
 
 
+def signless(element: str) -> str:
+    """Return a scalar type's text without signedness: `i32` for `si32` and `ui32`.
+
+    Descriptor types say whether integers are signed; no other type in Triton's IR does.
+    """
+    without = element[1:] if element.startswith(("si", "ui")) else element
+    return without if is_integer(without) else element
+
+
 def _node_of(value_or_type: Any) -> Node:
     text = str(getattr(value_or_type, "type", value_or_type))
     try:

@@ -10,6 +10,7 @@ from flagc.ir.types import (
     element_of,
     is_float,
     is_integer,
+    signless,
 )
 from layout_kernels import opaque_texts
 
@@ -87,6 +88,11 @@ def test_kinds():
         "f8E5M2",
     ]
     assert [e for e in ("i32", "index", "i1", "f16") if is_integer(e)] == ["i32", "i1"]
+
+
+def test_signless():
+    elements = ("si32", "ui8", "i1", "f16", "bf16")
+    assert [signless(element) for element in elements] == ["i32", "i8", "i1", "f16", "bf16"]
 
 
 def test_every_type_of_real_kernels_round_trips():
