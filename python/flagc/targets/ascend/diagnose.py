@@ -201,9 +201,9 @@ def _unsupported(
         errors += [entry for entry in failing.error.diagnostics if entry.severity == "error"]
     entry = next((e for e in errors if _operation_in(e.text)), errors[0] if errors else None)
     if entry is None:
-        text = error.stderr_tail.strip().splitlines()
+        told = error.stderr_tail.strip().splitlines()
         return AscendDiagnosis(
-            "error", f"{error.tool} failed: {text[-1] if text else 'it said nothing'}"
+            "error", f"{error.tool} failed: {told[-1] if told else 'it said nothing'}"
         )
     operation = _operation_in(entry.text)
     text = entry.text
