@@ -55,8 +55,8 @@ def present(
     terminal.print_diagnostics(result.findings.diagnostics)
     for printed in result.records.printed:
         terminal.print_ir(f"{result.name}, after {printed.name} ({printed.stage})", printed.text)
-    if settings.emit is not None:
-        _emit(settings, result)
+    if settings.emit is not None and settings.output is None:
+        _emit(settings.emit, result)
         return
     if settings.output is None:
         for artifact in result.artifacts:
@@ -77,18 +77,16 @@ def present(
         console.print(f"wrote {path}", markup=False, soft_wrap=True)
 
 
-def _emit(settings: Settings, result: CompileResult) -> None:
-    assert settings.emit is not None
-    if settings.output is not None:
-        return
-    result.artifact(settings.emit)  # says what was produced instead, if it was not reached
+def _emit(stage: str, result: CompileResult) -> None:
+    """Write the bare result of `stage` to standard output."""
+    result.artifact(stage)  # says what was produced instead, if it was not reached
     for artifact in result.artifacts:
-        if artifact.stage != settings.emit:
+        if artifact.stage != stage:
             continue
         if isinstance(artifact.content, str):
             sys.stdout.write(artifact.content)
         elif sys.stdout.isatty():
-            raise UsageError(f"{settings.emit} is binary: write it with -o DIR or redirect it")
+            raise UsageError(f"{stage} is binary: write it with -o DIR or redirect it")
         else:
             sys.stdout.buffer.write(artifact.content)
 

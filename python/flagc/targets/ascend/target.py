@@ -33,7 +33,7 @@ _FRONTEND_TARGET = GPUTarget("cuda", 90, 32)
 class AscendTarget(Target):
     """A Huawei Ascend NPU of the 910B or 910_93 family. No NPU and no CANN is needed to compile."""
 
-    default_passes = ""
+    default_passes = "explicit-other,libdevice-to-math,drop-assume,descriptors-to-pointers"
 
     def __init__(self, chip: str) -> None:
         self.facts = find_chip(chip)
