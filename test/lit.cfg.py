@@ -6,6 +6,8 @@ from pathlib import Path
 
 import lit.formats
 
+import flagc
+
 root = Path(__file__).resolve().parent.parent
 config.name = "flagc"  # noqa: F821 - lit defines `config` and `lit_config`
 config.test_format = lit.formats.ShTest(execute_external=False)  # noqa: F821
@@ -18,7 +20,8 @@ environment = config.environment  # noqa: F821
 for name in ("FLAGC_DATA_DIR", "FLAGC_CACHE_DIR", "XDG_DATA_HOME", "XDG_CACHE_HOME", "HOME"):
     if name in os.environ:
         environment[name] = os.environ[name]
-environment["PYTHONPATH"] = str(root / "python")
+# The same flagc that runs this: the installed one, or the checkout on PYTHONPATH.
+environment["PYTHONPATH"] = str(Path(flagc.__file__).parent.parent)
 environment["TRITON_DEFAULT_FP_FUSION"] = "1"  # Triton 3.9 warns when it is unset
 environment["PYTHONWARNINGS"] = "ignore"
 

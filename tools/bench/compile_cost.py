@@ -67,8 +67,10 @@ def sm90_compile(rounds: int) -> tuple[list[float], list[float], list[float]]:
 
     os.environ["TRITON_ALWAYS_COMPILE"] = "1"
     plain()
-    rows = [(seconds(isolated), seconds(lambda: compile_kernel(request)), seconds(plain))
-            for _ in range(rounds)]
+    rows = [
+        (seconds(isolated), seconds(lambda: compile_kernel(request)), seconds(plain))
+        for _ in range(rounds)
+    ]
     isolated_times, in_process, reference = (list(column) for column in zip(*rows, strict=True))
     return isolated_times, in_process, reference
 
@@ -139,8 +141,10 @@ def main() -> int:
             ("second run, cuda:sm90", second_run("cuda:sm90", 4), "s", 0.25),
             ("second run, ascend:910B3", second_run("ascend:910B3", 4), "s", 0.25),
         ]
-    table = Table(title=f"triton {triton.__version__}, {platform.processor() or platform.machine()}"
-                  f", {os.cpu_count()} cores, {rounds} rounds")
+    table = Table(
+        title=f"triton {triton.__version__}, {platform.processor() or platform.machine()}"
+        f", {os.cpu_count()} cores, {rounds} rounds"
+    )
     for column in ("what", "median [quartiles]", "unit", "bar", "met"):
         table.add_column(column)
     met = True

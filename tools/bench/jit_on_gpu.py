@@ -22,7 +22,7 @@ import flagc
 
 ROOT = Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT / "examples"))
-from attention import attention_kernel, attention  # noqa: E402
+from attention import attention, attention_kernel  # noqa: E402
 from gemm import gemm, gemm_kernel  # noqa: E402
 from gemm_bias_act import gemm_bias_act, gemm_bias_act_kernel  # noqa: E402
 
@@ -38,13 +38,22 @@ def linear_grid_gemm(a_ptr, b_ptr, c_ptr, M, N, K, BLOCK: tl.constexpr):
     accumulator = tl.zeros((BLOCK, BLOCK), tl.float32)
     for start in range(0, K, BLOCK):
         inner = start + tl.arange(0, BLOCK)
-        a = tl.load(a_ptr + rows[:, None] * K + inner[None, :],
-                    mask=(rows[:, None] < M) & (inner[None, :] < K), other=0.0)
-        b = tl.load(b_ptr + inner[:, None] * N + columns[None, :],
-                    mask=(inner[:, None] < K) & (columns[None, :] < N), other=0.0)
+        a = tl.load(
+            a_ptr + rows[:, None] * K + inner[None, :],
+            mask=(rows[:, None] < M) & (inner[None, :] < K),
+            other=0.0,
+        )
+        b = tl.load(
+            b_ptr + inner[:, None] * N + columns[None, :],
+            mask=(inner[:, None] < K) & (columns[None, :] < N),
+            other=0.0,
+        )
         accumulator = tl.dot(a, b, accumulator)
-    tl.store(c_ptr + rows[:, None] * N + columns[None, :], accumulator.to(tl.float16),
-             mask=(rows[:, None] < M) & (columns[None, :] < N))
+    tl.store(
+        c_ptr + rows[:, None] * N + columns[None, :],
+        accumulator.to(tl.float16),
+        mask=(rows[:, None] < M) & (columns[None, :] < N),
+    )
 
 
 def random_half(*shape: int) -> torch.Tensor:
@@ -87,8 +96,13 @@ CASES: list[tuple[str, str, object, Callable[[], float]]] = [
     ("gemm", "set-num-stages{n=4}", gemm_kernel, check_gemm),
     ("gemm", "unfuse-dot-acc", gemm_kernel, check_gemm),
     ("gemm", "ttgir@after(accelerate_matmul):set-mma-shape{n=64}", gemm_kernel, check_gemm),
-    ("gemm", "swizzle-program-ids{group-m=3},set-num-stages{n=2},"
-     "ttgir@after(accelerate_matmul):set-mma-shape{n=32}", gemm_kernel, check_gemm),
+    (
+        "gemm",
+        "swizzle-program-ids{group-m=3},set-num-stages{n=2},"
+        "ttgir@after(accelerate_matmul):set-mma-shape{n=32}",
+        gemm_kernel,
+        check_gemm,
+    ),
     ("linear_grid_gemm", "", linear_grid_gemm, check_linear_grid),
     ("linear_grid_gemm", "swizzle-program-ids{group-m=5}", linear_grid_gemm, check_linear_grid),
     ("gemm_bias_act", "swizzle-program-ids{group-m=3}", gemm_bias_act_kernel, check_bias),
@@ -127,7 +141,8 @@ def run_changed_pass() -> bool:
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "depth.py"
         for depth in (2, 4, 2):
-            path.write_text(textwrap.dedent(f"""
+            path.write_text(
+                textwrap.dedent(f"""
                 from dataclasses import dataclass
                 from flagc import Pass, register
 
@@ -140,7 +155,8 @@ def run_changed_pass() -> bool:
                     def run(self, module, context):
                         for loop in module.walk("scf.for"):
                             loop.attributes["tt.num_stages"] = module.integer({depth})
-                """))
+                """)
+            )
             with flagc.use_passes("depth", load=[str(path)]):
                 error = check_gemm()
                 caches = gemm_kernel.device_caches[torch.cuda.current_device()][0]
@@ -155,8 +171,12 @@ def run_changed_pass() -> bool:
 
 def run_program(passes: str, *program: str) -> bool:
     code = "from flagc.cli.run import main; main()"
-    done = subprocess.run([sys.executable, "-c", code, "--passes", passes, *program],
-                          capture_output=True, text=True, check=False)
+    done = subprocess.run(
+        [sys.executable, "-c", code, "--passes", passes, *program],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
     print(f"flagc-run --passes '{passes}' {' '.join(program)}: status {done.returncode}")
     print(textwrap.indent((done.stdout + done.stderr)[-1500:], "    "))
     return done.returncode == 0 and ": ok" in done.stdout and "the passes ran on" in done.stderr

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import hashlib
+import os
 import sys
 from collections.abc import Sequence
 from pathlib import Path
@@ -25,21 +26,21 @@ def pipeline_fingerprint(passes: Sequence[PlacedPass]) -> str:
 def source_digest(instance: Pass) -> str:
     """Return a digest of the file that defines a pass and of the modules beside it that it uses.
 
-    Modules loaded from the same folder as the pass's file are taken to be used by it. A pass that
-    is no file of its own (defined interactively) is told apart by its code.
+    Modules loaded from the same folder as the pass's file are taken to be used by it. flagc's own
+    passes are covered by `flagc_digest`. A pass that is in no file (defined interactively) is told
+    apart by its code.
     """
-    module = sys.modules.get(type(instance).__module__)
-    path = getattr(module, "__file__", None)
-    if path is None or not Path(path).is_file():
+    name = type(instance).__module__
+    if name.startswith("flagc."):
+        return ""
+    path = getattr(sys.modules.get(name), "__file__", None)
+    if path is None or not os.path.isfile(path):
         code = type(instance).run.__code__
         return hashlib.sha256(code.co_code + repr(code.co_consts).encode()).hexdigest()
-    folder = Path(path).resolve().parent
-    files = {Path(path).resolve()}
-    for other in list(sys.modules.values()):
-        other_path = getattr(other, "__file__", None)
-        if other_path and Path(other_path).resolve().parent == folder:
-            files.add(Path(other_path).resolve())
-    return _digest_files(sorted(files))
+    folder = os.path.dirname(path)
+    loaded = (getattr(module, "__file__", None) for module in list(sys.modules.values()))
+    beside = {other for other in loaded if other and os.path.dirname(other) == folder}
+    return _digest_files([Path(file) for file in sorted(beside | {path})])
 
 
 @functools.lru_cache(maxsize=1)

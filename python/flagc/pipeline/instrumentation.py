@@ -7,7 +7,6 @@ from dataclasses import dataclass, field
 from typing import Literal
 
 
-
 @dataclass(frozen=True)
 class InstrumentationOptions:
     """Which observations a compilation makes beyond its result.

@@ -29,6 +29,7 @@ from flagc.pipeline.pipeline_text import PlacedPass
 from flagc.pipeline.stages import Payload, Stage
 from flagc.pipeline.stderr_capture import captured_stderr, compiler_messages
 
+
 @dataclass
 class PassManager:
     """Runs stages with `passes` at their places, and keeps what they said and what was observed.

@@ -7,7 +7,6 @@ from pathlib import Path
 
 import pytest
 import triton
-from kernels import bridge_kernels
 from triton import knobs
 from triton.backends.compiler import GPUTarget
 from triton.runtime.driver import driver
@@ -15,6 +14,7 @@ from triton.runtime.driver import driver
 import flagc
 from flagc.frontend.recorder import RecordingDriver
 from flagc.targets.registry import target_by_name
+from kernels import bridge_kernels
 
 
 @pytest.fixture(autouse=True)
@@ -33,8 +33,19 @@ def compile_gemm():
 
     half = torch.float16
     return bridge_kernels.gemm.warmup(
-        half, half, half, 512, 512, 512, 512, 512, 512,
-        BLOCK_M=128, BLOCK_N=128, BLOCK_K=64, grid=(4, 4),
+        half,
+        half,
+        half,
+        512,
+        512,
+        512,
+        512,
+        512,
+        512,
+        BLOCK_M=128,
+        BLOCK_N=128,
+        BLOCK_K=64,
+        grid=(4, 4),
     )
 
 
