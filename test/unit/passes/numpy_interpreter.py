@@ -3,6 +3,7 @@
 import math
 
 import numpy as np
+
 from flagc.ir.module import Module
 from flagc.ir.types import TensorType, element_of
 

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 import tile_interpreter
 from compiling import compile_source, compiled, messages
+
 from flagc.ir import descriptor_abi
 from flagc.ir.module import Module
 from flagc.passes.ttir.descriptors_to_pointers import DescriptorsToPointers
@@ -41,9 +42,7 @@ def pointers_only(function, **types):
     module = stage.export(stage.run(compilation.payload, None))
     findings = Findings()
     with module.context:
-        DescriptorsToPointers().run(
-            module, PassContext(module, "", "ttir", None, {}, findings)
-        )
+        DescriptorsToPointers().run(module, PassContext(module, "", "ttir", None, {}, findings))
     assert findings.diagnostics == []
     text = module.text()
     assert "tensordesc" not in text

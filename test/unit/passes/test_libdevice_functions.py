@@ -5,12 +5,13 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
+from numpy_interpreter import TYPES, returned
+
 from flagc.ir.module import Module
 from flagc.passes.ttir.libdevice_functions import FUNCTIONS
 from flagc.passes.ttir.libdevice_to_math import LibdeviceToMath
 from flagc.pipeline.context import PassContext
 from flagc.pipeline.diagnostics import Findings
-from numpy_interpreter import TYPES, returned
 
 SPECIAL = [0.0, -0.0, math.inf, -math.inf, math.nan]
 

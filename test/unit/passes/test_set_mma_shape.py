@@ -2,6 +2,7 @@
 
 import pytest
 from compiling import aligned_gemm, compile_source, compiled, messages
+
 from flagc.pipeline.diagnostics import PassFailure
 
 ANCHORED = "ttgir@after(accelerate_matmul):set-mma-shape{{n={}}}"

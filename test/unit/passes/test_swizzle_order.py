@@ -4,6 +4,7 @@ import itertools
 
 import pytest
 from arith_interpreter import stored_values
+
 from flagc.ir.module import Module
 from flagc.passes.ttir.swizzle_program_ids import SwizzleProgramIds
 from flagc.pipeline.context import PassContext

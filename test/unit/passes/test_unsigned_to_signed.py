@@ -4,6 +4,7 @@ import itertools
 
 import numpy as np
 import pytest
+
 from flagc.passes.ttir.unsigned_to_signed import UnsignedToSigned
 from support.running import assert_same
 from support.ttir_arithmetic import DTYPES

@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+
 from flagc.passes.ttir.unwrap_modulo_offsets import UnwrapModuloOffsets
 from support.running import assert_same, transformed
 

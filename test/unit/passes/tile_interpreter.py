@@ -1,9 +1,10 @@
 """Evaluate a straight-line TTIR kernel with numpy: tensors, pointers, masked memory accesses."""
 
 import numpy as np
+from numpy_interpreter import TYPES
+
 from flagc.ir.module import Module
 from flagc.ir.types import PointerType, TensorType, element_of
-from numpy_interpreter import TYPES
 
 COMPARISONS = {2: np.less, 4: np.greater, 5: np.greater_equal}
 ARITHMETIC = {
