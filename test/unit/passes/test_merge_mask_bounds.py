@@ -4,7 +4,6 @@ import itertools
 
 import numpy as np
 import pytest
-
 from flagc.passes.ttir.merge_mask_bounds import MergeMaskBounds
 from support.running import assert_same
 
@@ -37,7 +36,7 @@ tt.func public @mark(%out: !tt.ptr<i32>, %a: i32, %b: i64, %c: i32, %d: i32) {
 
 
 @pytest.mark.parametrize(
-    ("first", "second"), itertools.product(("slt", "sle", "sgt", "sge"), ("slt", "sge"))
+    ("first", "second"), list(itertools.product(("slt", "sle", "sgt", "sge"), ("slt", "sge")))
 )
 def test_masks_are_kept(first, second):
     text = KERNEL.replace("FIRST", first).replace("SECOND", second)

@@ -1,0 +1,70 @@
+"""Create ops that hold regions, and copy or move ops into and out of them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+from flagc.ir.module import AttributeLike, Module, Operation, Value
+from flagc.mlir import ir
+
+Block = Any  # torch_mlir.ir.Block
+
+
+def append(
+    module: Module,
+    block: Block,
+    name: str,
+    operands: Sequence[Value] = (),
+    results: Sequence[Any] = (),
+    attributes: Mapping[str, AttributeLike] | None = None,
+    *,
+    location: Any,
+) -> Operation:
+    """Create an op at the end of `block`. `results` holds types, as objects or as text."""
+    types = [module.type(kind) if isinstance(kind, str) else kind for kind in results]
+    named = {key: module.attribute(value) for key, value in (attributes or {}).items()}
+    return ir.Operation.create(
+        name,
+        results=types,
+        operands=list(operands),
+        attributes=named,
+        loc=location,
+        ip=ir.InsertionPoint(block),
+    )
+
+
+def copy_to(block: Block, ops: Iterable[Operation], values: dict[Value, Value]) -> None:
+    """Append copies of `ops` to `block`, with operands replaced as `values` says.
+
+    What the copies result in is added to `values`, for the results of the originals.
+    """
+    for op in ops:
+        copy = op.clone(ir.InsertionPoint(block)).operation
+        for number, operand in enumerate(op.operands):
+            if operand in values:
+                copy.operands[number] = values[operand]
+        values.update(zip(op.results, copy.results, strict=True))
+
+
+def create_if(
+    module: Module, condition: Value, results: Sequence[Any], *, before: Operation
+) -> tuple[Operation, Block, Block]:
+    """Create an `scf.if` with two empty blocks, to be filled and ended by `scf.yield`."""
+    op = module.create("scf.if", [condition], results, before=before, regions=2)
+    return op, op.regions[0].blocks.append(), op.regions[1].blocks.append()
+
+
+def create_reduce(module: Module, name: str, value: Value, axis: int, before: Operation) -> Value:
+    """Reduce the tensor `value` along `axis` by the op `name`, `arith.addf` for instance."""
+    shape, element = list(value.type.shape), value.type.element_type
+    rest = [size for number, size in enumerate(shape) if number != axis]
+    result = ir.RankedTensorType.get(rest, element) if rest else element
+    op = module.create(
+        "tt.reduce", [value], [result], {"axis": f"{axis} : i32"}, before=before, regions=1
+    )
+    where = before.location
+    block = op.regions[0].blocks.append(element, element, arg_locs=[where, where])
+    combined = append(module, block, name, list(block.arguments), [element], location=where)
+    append(module, block, "tt.reduce.return", list(combined.results), location=where)
+    return op.results[0]
