@@ -238,5 +238,5 @@ def _padding(build: Builder, descriptor: Descriptor, block: TensorType) -> Value
 
 
 def _cache_policy(access: Operation) -> dict[str, object]:
-    names = ("cache", "evict")
+    names = ("cache", "evict", "cachePolicy")  # 3.6 has the first two, 3.9 the last
     return {name: access.attributes[name] for name in names if name in access.attributes}
