@@ -33,7 +33,9 @@ _FRONTEND_TARGET = GPUTarget("cuda", 90, 32)
 class AscendTarget(Target):
     """A Huawei Ascend NPU of the 910B or 910_93 family. No NPU and no CANN is needed to compile."""
 
-    default_passes = "explicit-other,libdevice-to-math,drop-assume,descriptors-to-pointers"
+    default_passes = (
+        "explicit-other,libdevice-to-math,drop-assume,drop-cache-hints,descriptors-to-pointers"
+    )
 
     def __init__(self, chip: str) -> None:
         self.facts = find_chip(chip)
