@@ -59,7 +59,8 @@ def create_reduce(module: Module, name: str, value: Value, axis: int, before: Op
     """Reduce the tensor `value` along `axis` by the op `name`, `arith.addf` for instance."""
     shape, element = list(value.type.shape), value.type.element_type
     rest = [size for number, size in enumerate(shape) if number != axis]
-    result = ir.RankedTensorType.get(rest, element) if rest else element
+    dimensions = "".join(f"{size}x" for size in rest)
+    result = module.type(f"tensor<{dimensions}{element}>" if rest else str(element))
     op = module.create(
         "tt.reduce", [value], [result], {"axis": f"{axis} : i32"}, before=before, regions=1
     )
