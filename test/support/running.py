@@ -1,14 +1,14 @@
 """Run one pass on TTIR as Triton prints it, and the kernel before and after on numpy arrays."""
 
 import numpy as np
+from triton.backends.compiler import GPUTarget
+from triton.compiler.compiler import make_backend
+
 from flagc.ir.module import Module
 from flagc.ir.triton_bridge import export, import_text
 from flagc.pipeline.context import PassContext
 from flagc.pipeline.diagnostics import Findings
 from flagc.targets.triton_frontend import new_context
-from triton.backends.compiler import GPUTarget
-from triton.compiler.compiler import make_backend
-
 from support import ttir_interpreter
 
 

@@ -3,6 +3,7 @@
 import math
 
 import numpy as np
+
 from flagc.ir.types import TensorType, element_bits, element_of
 
 DTYPES = {

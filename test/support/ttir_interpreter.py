@@ -10,9 +10,9 @@ Lanes of a masked load without `other` hold `UNDEFINED`.
 import itertools
 
 import numpy as np
+
 from flagc.ir.module import Module
 from flagc.ir.types import PointerType, TensorType, element_of
-
 from support import ttir_arithmetic as arithmetic
 from support.ttir_arithmetic import dtype_of
 

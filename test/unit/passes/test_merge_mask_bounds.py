@@ -4,6 +4,7 @@ import itertools
 
 import numpy as np
 import pytest
+
 from flagc.passes.ttir.merge_mask_bounds import MergeMaskBounds
 from support.running import assert_same
 

@@ -4,6 +4,7 @@ import itertools
 
 import numpy as np
 import pytest
+
 from flagc.passes.ttir.select_values_not_pointers import SelectValuesNotPointers
 from support.running import assert_same
 

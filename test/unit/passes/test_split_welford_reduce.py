@@ -4,6 +4,7 @@ import itertools
 
 import numpy as np
 import pytest
+
 from flagc.passes.ttir.split_welford_reduce import SplitWelfordReduce
 from support.running import assert_same
 
