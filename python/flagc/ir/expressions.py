@@ -38,7 +38,8 @@ class Expression:
         return self._binary("arith.divf", other)
 
     def __neg__(self) -> Expression:
-        return self.apply("arith.negf")
+        # Exact, NaN's sign aside; Triton's lowering to TTGIR does not know arith.negf.
+        return self * -1.0
 
     def __abs__(self) -> Expression:
         return self.apply("math.absf")
