@@ -39,4 +39,25 @@ def version() -> str:
         return "unknown"
 
 
-__all__ = ["bare_context", "ir", "rewrite", "version"]
+def run_upstream_passes(module: Any, pipeline: str) -> None:
+    """Run upstream passes, given as pipeline text, on a module whose context has the dialects."""
+    from torch_mlir.passmanager import PassManager
+
+    PassManager.parse(pipeline, module.context).run(module.operation)
+
+
+def translate_to_llvm_ir(module: Any) -> str:
+    """Return the LLVM IR text of a module in LLVM dialect."""
+    from torch_mlir.dialects import llvm
+
+    return str(llvm.translate_module_to_llvmir(module.operation))
+
+
+__all__ = [
+    "bare_context",
+    "ir",
+    "rewrite",
+    "run_upstream_passes",
+    "translate_to_llvm_ir",
+    "version",
+]

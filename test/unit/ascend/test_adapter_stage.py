@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 import pytest
+
 from flagc.targets.ascend.adapter_stage import ttir_to_linalg, ttir_to_linalg_with_mode
 from flagc.targets.ascend.vendor_process import VendorError
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+
 from flagc.errors import UsageError
 from flagc.targets.ascend.chips import CHIPS, AscendChip, chip
 from flagc.targets.ascend.vendor_pipeline import run_passes, vendor_passes

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 import pytest
+
 from flagc.targets.ascend.adapter_stage import ttir_to_linalg
 from flagc.targets.ascend.diagnose import AscendDiagnosis, diagnose
 from flagc.targets.ascend.failing_pass import find_hanging_pass

@@ -7,6 +7,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+
 from flagc.targets.ascend.errors import ToolchainError
 from flagc.targets.ascend.hivm_object import compile_object
 from flagc.targets.ascend.vendor_process import VendorError

@@ -8,6 +8,7 @@ from typing import Any
 
 import llvmlite.binding as llvm
 import pytest
+
 from flagc.errors import KernelError
 from flagc.targets.ascend import device_library
 from flagc.targets.ascend.errors import ToolchainError

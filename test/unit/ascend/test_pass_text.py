@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+
 from flagc.errors import UsageError
 from flagc.targets.ascend.pass_text import (
     PipelineSyntaxError,

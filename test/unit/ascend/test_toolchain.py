@@ -10,6 +10,7 @@ import zipfile
 from pathlib import Path
 
 import pytest
+
 from flagc.targets.ascend import adapter_download, toolchain
 from flagc.targets.ascend.data_folder import data_folder, write_atomically
 from flagc.targets.ascend.errors import ToolchainError

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 import pytest
+
 from flagc.errors import UsageError
 from flagc.targets.ascend.pass_text import VendorPass
 from flagc.targets.ascend.pass_trace import trace_passes

@@ -6,6 +6,7 @@ import time
 from pathlib import Path
 
 import pytest
+
 from flagc.targets.ascend.vendor_process import (
     VendorError,
     parse_diagnostics,

@@ -11,6 +11,7 @@ import struct
 from dataclasses import dataclass
 from typing import Any
 
+from flagc.mlir import run_upstream_passes, translate_to_llvm_ir
 from flagc.targets.ascend.generic_ir import (
     bindings,
     integer_address_spaces,
@@ -18,9 +19,7 @@ from flagc.targets.ascend.generic_ir import (
     plain_context,
     print_generic,
     properties,
-    run_mlir_passes,
     source_line,
-    to_llvm_ir,
     walk,
 )
 from flagc.targets.ascend.hivm_calls import HivmCalls, LoweringError
@@ -135,12 +134,12 @@ def lower_core(module: Any, entry: str, *, on_chip_base: bool, debug: bool) -> s
             if function.operation.attributes["sym_name"].value == entry:
                 rewriter.bare_pointers(function)
         _clean_attributes(module)
-        run_mlir_passes(module, _LOWERING)
+        run_upstream_passes(module, _LOWERING)
         _hide_float_constants(module)
         if debug:
-            run_mlir_passes(module, _DEBUG_SCOPES)
+            run_upstream_passes(module, _DEBUG_SCOPES)
             _forget_declaration_scopes(module)
-        return to_llvm_ir(module)
+        return translate_to_llvm_ir(module)
 
 
 def _drop_null_padding(module: Any) -> None:

@@ -32,21 +32,6 @@ def full_context() -> Any:
     return context
 
 
-def run_mlir_passes(module: Any, pipeline: str) -> None:
-    """Run upstream passes on `module`, which must be in a `full_context`."""
-    from torch_mlir.passmanager import PassManager
-
-    PassManager.parse(pipeline, module.context).run(module.operation)
-
-
-def to_llvm_ir(module: Any) -> str:
-    """LLVM IR text of a module in LLVM dialect."""
-    from torch_mlir.dialects import llvm as llvm_dialect
-
-    text: str = llvm_dialect.translate_module_to_llvmir(module.operation)
-    return text
-
-
 def parse_generic(text: str, context: Any) -> Any:
     """The module in `text`, which must be in generic form."""
     return bindings().Module.parse(text, context)

@@ -9,12 +9,15 @@ from pathlib import Path
 from typing import Any
 
 from flagc.errors import KernelError, UsageError
+from flagc.ir import triton_bridge
 from flagc.ir.module import Module
 from flagc.pipeline.diagnostics import Diagnostic, StepCrash
 from flagc.pipeline.stages import Payload, Stage, StepObserver, number_repeats
+from flagc.pipeline.stderr_capture import captured_stderr
 from flagc.targets.ascend import toolchain
 from flagc.targets.ascend.adapter_stage import ttir_to_linalg_with_mode
 from flagc.targets.ascend.chips import AscendChip
+from flagc.targets.ascend.culprit import find_culprit
 from flagc.targets.ascend.diagnose import diagnose
 from flagc.targets.ascend.hivm_object import compile_object
 from flagc.targets.ascend.llvm_stage import final_to_llvm
@@ -88,11 +91,18 @@ class VendorStage(Stage):
         found = diagnose(error, self.chip.name, linalg_text=linalg, ttir_text=ttir)
         place = f"{found.file}:{found.line}: " if found.file and found.line else ""
         text = f"{place}error: {found.message} [stage {self.name}]"
-        if found.kind in ("crash", "timeout"):
-            step_input = linalg if linalg is not None else ttir
-            first = self.steps()[0] if self.steps() else ""
-            return StepCrash(text, self.name, first, step_input or "")
-        return KernelError(text)
+        if found.kind not in ("crash", "timeout"):
+            return KernelError(text)
+        step_input = linalg if linalg is not None else ttir
+        step = self.steps()[0] if self.steps() else ""
+        if found.reproducer is not None:
+            step_input = found.reproducer.module_text
+            step = self._step_named(str(found.failing_pass))
+        return StepCrash(text, self.name, step, step_input or "")
+
+    def _step_named(self, anchor: str) -> str:
+        """Return the step that the vendor pipeline calls `anchor`, where `#1` may be left out."""
+        return anchor if anchor in self.steps() else f"{anchor}#1"
 
 
 def _quote_spaces(text: str) -> str:
@@ -131,9 +141,38 @@ class LinalgStage(VendorStage):
         try:
             text, mode = ttir_to_linalg_with_mode(ttir)
         except VendorError as error:
-            raise self.fail(error, ttir=ttir) from error
+            failure = self.fail(error, ttir=ttir)
+            if error.kind == "crash" and isinstance(failure, StepCrash):
+                failure = self._with_culprit(failure, payload)
+            raise failure from error
         self._metadata["mix_mode"] = mode
         return VendorText(text)
+
+    def _with_culprit(self, failure: StepCrash, payload: Payload) -> StepCrash:
+        """Add the op that the adapter's crash depends on, found by taking ops out."""
+
+        def crashes(module: Module) -> bool:
+            try:
+                text = str(triton_bridge.import_module(module, payload.context))
+                ttir_to_linalg_with_mode(text, timeout=10.0)
+            except VendorError as error:
+                return error.kind != "error"
+            except RuntimeError:
+                return True
+            return False
+
+        with captured_stderr():
+            culprit = find_culprit(triton_bridge.export_text(payload), crashes)
+        if culprit is None:
+            return failure
+        place = f"{culprit.location}: " if culprit.location else ""
+        text = str(failure).removeprefix("error: ")
+        return StepCrash(
+            f"{place}error: {text}; it does not crash without {culprit}",
+            failure.stage,
+            failure.step,
+            failure.step_input,
+        )
 
 
 class HivmStage(VendorStage):
