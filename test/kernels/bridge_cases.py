@@ -3,6 +3,7 @@
 from typing import Any
 
 import triton
+
 from flagc.pipeline.target import KernelSource
 
 from . import bridge_kernels as kernels

@@ -4,11 +4,12 @@ import functools
 
 import triton
 import triton.language as tl
-from flagc.ir import triton_bridge
 from triton._C.libtriton import ir as triton_ir
 from triton.backends.compiler import GPUTarget
 from triton.backends.nvidia.compiler import CUDABackend
 from triton.compiler import ASTSource
+
+from flagc.ir import triton_bridge
 
 
 @triton.jit

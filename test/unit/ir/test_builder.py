@@ -1,4 +1,5 @@
 import pytest
+
 from flagc.ir.builder import Builder
 from flagc.ir.module import Module, defining_op
 

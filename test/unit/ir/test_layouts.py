@@ -1,8 +1,9 @@
 from dataclasses import replace
 
 import pytest
-from flagc.ir import layouts, opaque_text
 from layout_kernels import opaque_texts
+
+from flagc.ir import layouts, opaque_text
 
 MMA = (
     "#ttg.nvidia_mma<{versionMajor = 3, versionMinor = 0, warpsPerCTA = [4, 1], "

@@ -1,7 +1,8 @@
 import pytest
+from layout_kernels import opaque_texts
+
 from flagc.ir import opaque_text
 from flagc.ir.opaque_text import Call, Field, Group, OpaqueTextError, Word
-from layout_kernels import opaque_texts
 
 
 def test_structure_of_a_layout():
@@ -22,7 +23,7 @@ def test_structure_of_a_layout():
         "tensor<4x!tt.ptr<tensor<8x?xbf16>>>",
         "#ttg.padded_shared<[128:+4, 256:+8] {order = [1, 0], shape = [64, 64]}>",
         "#ttng.tensor_memory_scales_encoding<>",
-        "#ttg.new<<{a = -1, b = 0x7F800000 : f32, c = \"<[, \\\" ]\"}>, {}, []>",
+        '#ttg.new<<{a = -1, b = 0x7F800000 : f32, c = "<[, \\" ]"}>, {}, []>',
         "(tensor<4xf16>, i32) -> i1",
         "array<i32: 1, 0>",
         "dense<[[1, 2], [3, 4]]> : tensor<2x2xi32>",

@@ -1,13 +1,14 @@
 """The IR bridge is lossless: text and PTX are the same with and without a detour through it."""
 
 import pytest
+from triton.compiler.compiler import ASTSource
+from triton.compiler.compiler import compile as triton_compile
+
 from flagc.ir import triton_bridge
 from flagc.ir.locations import source_location
 from flagc.pipeline.compiler import CompileRequest, compile_kernel
 from flagc.targets.registry import target_by_name
 from kernels.bridge_cases import NAMES, case
-from triton.compiler.compiler import ASTSource
-from triton.compiler.compiler import compile as triton_compile
 
 # Kernels for which two plain Triton compiles differ in PTX too: register order depends on hashing.
 CHIP = {"fp8_scaled_dot": "sm100", "warp_specialised_gemm": "sm100"}

@@ -1,4 +1,6 @@
 import pytest
+from layout_kernels import opaque_texts
+
 from flagc.ir.layouts import NvmmaSharedLayout
 from flagc.ir.module import Module
 from flagc.ir.types import (
@@ -12,7 +14,6 @@ from flagc.ir.types import (
     is_integer,
     signless,
 )
-from layout_kernels import opaque_texts
 
 VIEWS = (PointerType, TensorType, MemDescType, TensorDescType)
 SHARED = "#ttg.nvmma_shared<{swizzlingByteWidth = 128, transposed = false, elementBitWidth = 16}>"

@@ -1,8 +1,8 @@
 """Find the op on which a tool crashes without a word, by taking ops out.
 
 Each candidate op is replaced by a value that needs nothing (zero; for a chosen pointer, one of the
-choices), a store is erased, and what no longer has a use goes with it. Of the replacements that cure
-the crash, the one that removes the fewest ops names the culprit.
+choices), a store is erased, and what no longer has a use goes with it. Of the replacements that
+cure the crash, the one that removes the fewest ops names the culprit.
 """
 
 from __future__ import annotations
@@ -24,8 +24,10 @@ _SUSPECTS = frozenset(
         *("tt.fp_to_fp", "tt.call", "tt.extern_elementwise", "arith.remsi", "arith.divsi"),
     }
 )
-_KEPT = ("tt.store", "tt.atomic", "tt.return", "tt.func", "tt.call", "tt.assert", "tt.print")
-_KEPT += ("scf.", "cf.", "tt.reduce.return", "tt.scan.return", "builtin.")
+_KEPT = (
+    *("tt.store", "tt.atomic", "tt.return", "tt.func", "tt.call", "tt.assert", "tt.print"),
+    *("scf.", "cf.", "tt.reduce.return", "tt.scan.return", "builtin."),
+)
 
 
 @dataclass(frozen=True)
