@@ -35,16 +35,24 @@ def append(
 
 
 def copy_to(block: Block, ops: Iterable[Operation], values: dict[Value, Value]) -> None:
-    """Append copies of `ops` to `block`, with operands replaced as `values` says.
+    """Append copies of `ops` to `block`, with operands replaced as `values` says, nested ones too.
 
     What the copies result in is added to `values`, for the results of the originals.
     """
     for op in ops:
         copy = op.clone(ir.InsertionPoint(block)).operation
-        for number, operand in enumerate(op.operands):
-            if operand in values:
-                copy.operands[number] = values[operand]
+        _replace_operands(copy, values)
         values.update(zip(op.results, copy.results, strict=True))
+
+
+def _replace_operands(op: Operation, values: Mapping[Value, Value]) -> None:
+    for number, operand in enumerate(op.operands):
+        if operand in values:
+            op.operands[number] = values[operand]
+    for region in op.regions:
+        for block in region.blocks:
+            for child in block.operations:
+                _replace_operands(child.operation, values)
 
 
 def create_if(
