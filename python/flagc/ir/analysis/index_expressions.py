@@ -107,17 +107,21 @@ def is_position(value: Value, depth: int = _DEPTH) -> bool:
 
 
 def _is_size(argument: Value) -> bool:
-    """Return whether `argument` is a kernel's and divides something, maybe after a `tt.splat`."""
-    if argument.owner.owner.name != "tt.func":
-        return False
-    for use in argument.uses:
-        user = use.owner.operation if hasattr(use.owner, "operation") else use.owner
+    """Return whether `argument` is a kernel's and divides something, maybe widened or repeated."""
+    return argument.owner.owner.name == "tt.func" and _divides(argument, 3)
+
+
+def _divides(value: Value, depth: int) -> bool:
+    for use in value.uses:
+        user = use.owner.operation
         if user.name in _POSITIVE_DIVISOR and use.operand_number == 1:
             return True
-        if user.name == "tt.splat":
-            for inner in user.results[0].uses:
-                if inner.owner.name in _POSITIVE_DIVISOR and inner.operand_number == 1:
-                    return True
+        if (
+            user.name in ("tt.splat", "arith.extsi")
+            and depth
+            and _divides(user.results[0], depth - 1)
+        ):
+            return True
     return False
 
 
