@@ -20,6 +20,7 @@ def append(
     attributes: Mapping[str, AttributeLike] | None = None,
     *,
     location: Any,
+    regions: int = 0,
 ) -> Operation:
     """Create an op at the end of `block`. `results` holds types, as objects or as text."""
     types = [module.type(kind) if isinstance(kind, str) else kind for kind in results]
@@ -29,6 +30,7 @@ def append(
         results=types,
         operands=list(operands),
         attributes=named,
+        regions=regions,
         loc=location,
         ip=ir.InsertionPoint(block),
     )
