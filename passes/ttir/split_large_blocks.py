@@ -20,6 +20,7 @@ from flagc.ir.dead_code import erase_unused
 from flagc.ir.module import Module, Operation, Value
 from flagc.passes.ttir.block_split import BlockSplit, plan_split
 from flagc.passes.ttir.chunk_loop import apply_split, chunk_shape
+from flagc.passes.ttir.unshare_indices import UnsharedIndices
 from flagc.pipeline.context import PassContext
 from flagc.pipeline.passes import Pass, register
 
@@ -87,6 +88,26 @@ class SplitLargeBlocks(Pass):
         need = self._excess(function, goal)
         if not need:
             return False
+        axes, options, flaws = self._options(function, goal, need)
+        if not options:
+            copies = UnsharedIndices(module, function)
+            axes, options, others = self._options(function, goal, need)
+            if not options:
+                copies.undo()
+                self._refuse(function, flaws or others, context)
+                return False
+        enough = min(option.rest for option in options) * _NEARLY
+        best = min(options, key=lambda option: option.rank(enough))
+        self._tell(best, context)
+        apply_split(module, axes, best.split, best.chunk)
+        erase_unused([value for op in nested_ops(function) for value in op.results])
+        context.statistic("blocks split")
+        return True
+
+    def _options(
+        self, function: Operation, goal: int, need: int
+    ) -> tuple[TensorAxes, list[_Option], list[tuple[int, Flaw]]]:
+        """Return the ways to cut, and for other axes that would help how much and what forbids."""
         axes = TensorAxes(function)
         options = []
         flaws: list[tuple[int, Flaw]] = []
@@ -99,16 +120,7 @@ class SplitLargeBlocks(Pass):
                 flaws.append((need - rest, split))
             else:
                 options.append(_Option(split, chunk, rest, extent))
-        if not options:
-            self._refuse(function, flaws, context)
-            return False
-        enough = min(option.rest for option in options) * _NEARLY
-        best = min(options, key=lambda option: option.rank(enough))
-        self._tell(best, context)
-        apply_split(module, axes, best.split, best.chunk)
-        erase_unused([value for op in nested_ops(function) for value in op.results])
-        context.statistic("blocks split")
-        return True
+        return axes, options, flaws
 
     def _chunk(
         self, function: Operation, axes: TensorAxes, axis: Key, goal: int

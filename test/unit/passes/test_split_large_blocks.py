@@ -144,6 +144,26 @@ def row_products(x, y, rows, ROWS: tl.constexpr, COLUMNS: tl.constexpr):
         tl.store(y + row, tl.sum(value * value, 1), row < rows)
 
 
+@triton.jit
+def distances(x, y, BLOCK: tl.constexpr):
+    """Rows and columns come from one vector of positions."""
+    at = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+    value = tl.load(x + at)
+    apart = value[:, None] * value[None, :]
+    tl.store(y + at[:, None] * BLOCK + at[None, :], apart)
+
+
+@triton.jit
+def table(y, BLOCK: tl.constexpr):
+    at = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+    tl.store(y + at[:, None] * BLOCK + at[None, :], at[:, None] - 2 * at[None, :])
+
+
+def test_positions_shared_by_rows_and_columns():
+    text = ttir(table, "*i32", BLOCK=16)
+    assert_same(SplitLargeBlocks(64), text, [np.zeros((16, 16), np.int32)])
+
+
 def test_elements():
     text = ttir(scale, "*fp32 *fp32 i32", BLOCK=64)
     assert_same(SplitLargeBlocks(8), text, [numbers(100), numbers(100), 100], grid=(2,))
@@ -213,6 +233,7 @@ def test_within_a_loop():
     [
         (reversed_in_place, "*fp32", "memory is read and written there"),
         (running_sum, "*fp32", "it is scanned"),
+        (distances, "*fp32 *fp32", "two dimensions of a tensor depend on it"),
         (best_position, "*fp32 *i32", "reduced by more than one simple op"),
         (sum_in_loop, "*fp32 *fp32 i32", "reduced within a loop"),
     ],
