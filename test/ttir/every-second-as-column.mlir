@@ -4,7 +4,7 @@
 // CHECK: %[[P:.*]] = tt.expand_dims %{{.*}} {axis = 1 : i32} : tensor<8x!tt.ptr<f32>> -> tensor<8x1x!tt.ptr<f32>>
 // CHECK: %[[V:.*]] = tt.expand_dims %arg1 {axis = 1 : i32} : tensor<8xf32> -> tensor<8x1xf32>
 // CHECK: %[[M:.*]] = tt.expand_dims %arg2 {axis = 1 : i32} : tensor<8xi1> -> tensor<8x1xi1>
-// CHECK: tt.store %[[P]], %[[V]], %[[M]] evictionPolicy = evict_first : tensor<8x1x!tt.ptr<f32>>
+// CHECK: tt.store %[[P]], %[[V]], %[[M]] : tensor<8x1x!tt.ptr<f32>>
 tt.func public @odd_ones(%out: !tt.ptr<f32>, %v: tensor<8xf32>, %m: tensor<8xi1>, %start: i32) {
   %one = arith.constant dense<1> : tensor<8xi32>
   %two = arith.constant dense<2> : tensor<8xi32>
@@ -15,7 +15,7 @@ tt.func public @odd_ones(%out: !tt.ptr<f32>, %v: tensor<8xf32>, %m: tensor<8xi1>
   %odd = arith.addi %x2, %one : tensor<8xi32>
   %outs = tt.splat %out : !tt.ptr<f32> -> tensor<8x!tt.ptr<f32>>
   %at = tt.addptr %outs, %odd : tensor<8x!tt.ptr<f32>>, tensor<8xi32>
-  tt.store %at, %v, %m evictionPolicy = evict_first : tensor<8x!tt.ptr<f32>>
+  tt.store %at, %v, %m : tensor<8x!tt.ptr<f32>>
   tt.return
 }
 
