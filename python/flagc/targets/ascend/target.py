@@ -34,7 +34,8 @@ class AscendTarget(Target):
     """A Huawei Ascend NPU of the 910B or 910_93 family. No NPU and no CANN is needed to compile."""
 
     default_passes = (
-        "explicit-other,libdevice-to-math,drop-assume,drop-cache-hints,descriptors-to-pointers"
+        "explicit-other,libdevice-to-math,drop-assume,drop-cache-hints,descriptors-to-pointers,"
+        "split-large-blocks"
     )
 
     def __init__(self, chip: str) -> None:
