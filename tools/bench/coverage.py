@@ -59,15 +59,15 @@ class Outcome:
         return " ".join(first.split()[:7])
 
 
-def compile_one(path: Path, *, bare: bool, stage: str, time_limit: float) -> Outcome:
-    """Compile one TTIR file up to `stage`."""
+def compile_one(path: Path, *, bare: bool, passes: str, stage: str, time_limit: float) -> Outcome:
+    """Compile one TTIR file up to `stage`, with `passes` before the default ones."""
     target = target_by_name("ascend:910B3")
-    passes = [] if bare else build_pipeline(target, "", [], [])
+    placed = [] if bare else build_pipeline(target, passes, [], [])
     started = time.perf_counter()
     message = ""
     try:
         source = read_ir_file(path, target)
-        request = CompileRequest(source, target, {}, passes, stop_after=stage)
+        request = CompileRequest(source, target, {}, placed, stop_after=stage)
         compile_isolated(request, time_limit=time_limit, use_cache=False)
     except FlagcError as error:
         message = str(error)
@@ -104,6 +104,7 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("folder", type=Path)
     parser.add_argument("--bare", action="store_true", help="the vendor's chain alone")
+    parser.add_argument("--passes", default="", help="passes before the default ones")
     parser.add_argument("--stage", default="final")
     parser.add_argument("--every", type=int, default=1, help="take every n-th kernel only")
     parser.add_argument("--time-limit", type=float, default=90.0)
@@ -114,7 +115,13 @@ def main() -> int:
         print(f"no .ttir files below {given.folder}", file=sys.stderr)
         return 1
     outcomes = [
-        compile_one(path, bare=given.bare, stage=given.stage, time_limit=given.time_limit)
+        compile_one(
+            path,
+            bare=given.bare,
+            passes=given.passes,
+            stage=given.stage,
+            time_limit=given.time_limit,
+        )
         for path in track(files, "compiling", console=Console(stderr=True))
     ]
     report(outcomes, "bare vendor chain" if given.bare else "flagc")

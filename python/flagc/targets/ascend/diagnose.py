@@ -177,7 +177,7 @@ def _capacity_hint(space: str, buffers: list[Buffer], needed: int, available: in
     block = scaled_block(biggest.elements, needed, available)
     return (
         f"largest legal block by scaling: {block} elements instead of {biggest.elements}; loop "
-        "over the rest"
+        "over the rest, or let the pass split-large-blocks cut the block"
     )
 
 
