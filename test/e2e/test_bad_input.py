@@ -83,7 +83,8 @@ tt.func public @kernel(%x: tensor<8x8xf32>) {
     assert done.status == 1
     assert len(done.error_lines) == 1
     assert f"{path}:2:" in done.error_lines[0]
-    assert "axis 2 of a rank-2 tensor" in done.error_lines[0]
+    assert "axis" in done.error_lines[0]  # from 3.9 on Triton's own verifier finds it
+    assert "rank" in done.error_lines[0]
 
 
 def test_kernel_syntax_error_shows_the_line(tmp_path: Path) -> None:

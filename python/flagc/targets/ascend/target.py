@@ -33,9 +33,27 @@ _FRONTEND_TARGET = GPUTarget("cuda", 90, 32)
 class AscendTarget(Target):
     """A Huawei Ascend NPU of the 910B or 910_93 family. No NPU and no CANN is needed to compile."""
 
-    default_passes = (
-        "explicit-other,libdevice-to-math,drop-assume,drop-cache-hints,descriptors-to-pointers,"
-        "split-large-blocks"
+    # In this order: control flow, then addresses and masks, then values, then what is left over.
+    # `split-large-blocks` is not among them: a block that does not fit is the author's to choose.
+    default_passes = ",".join(
+        (
+            "structured-early-return",
+            "unsigned-to-signed",
+            "unwrap-modulo-offsets",
+            "merge-mask-bounds",
+            "select-values-not-pointers",
+            "split-welford-reduce",
+            "load-then-broadcast",
+            "every-second-as-column",
+            "while-to-for",
+            "fp8-to-f16",
+            "fp8-stores-as-bits",
+            "explicit-other",
+            "libdevice-to-math",
+            "drop-assume",
+            "drop-cache-hints",
+            "descriptors-to-pointers",
+        )
     )
 
     def __init__(self, chip: str) -> None:
