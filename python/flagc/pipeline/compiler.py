@@ -180,8 +180,8 @@ def run_passes_on_ir(
         _check_resume(resume, stage)
         payload = manager.run_stage(stage, payload, first_step=resume.step)
     else:
-        for placed in passes_at_end(manager.passes, stage):
-            payload = manager.run_pass(placed.instance, stage, payload)
+        at_end = [placed.instance for placed in passes_at_end(manager.passes, stage)]
+        payload = manager.run_passes(at_end, stage, payload)
     text = stage.text(payload, debug=request.debug_info)
     artifact = Artifact(stage.name, stage.suffix, text, time.perf_counter() - started)
     return CompileResult(
@@ -217,8 +217,8 @@ def _run_stages(
         first, stages = stages[index], stages[index + 1 :]
         manager.journal.enter(first.name, "parse", ir=lambda: source.content)
         payload = first.read(source.path)
-        for placed in passes_at_end(manager.passes, first):
-            payload = manager.run_pass(placed.instance, first, payload)
+        at_end = [placed.instance for placed in passes_at_end(manager.passes, first)]
+        payload = manager.run_passes(at_end, first, payload)
         artifacts += _artifacts(first, payload, started)
         if request.stop_after == first.name:
             return artifacts

@@ -7,6 +7,7 @@ import time
 import traceback
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any
 
 from flagc.errors import FlagcError, KernelError, UsageError, nearest
@@ -73,30 +74,42 @@ class PassManager:
         if failure is not None:
             raise stage_failure(stage.name, observer.current, failure, captured.text) from failure
         sys.stderr.write(captured.text)
-        for placed in passes_at_end(self.passes, stage):
-            payload = self.run_pass(placed.instance, stage, payload)
-        return payload
+        at_end = [placed.instance for placed in passes_at_end(self.passes, stage)]
+        return self.run_passes(at_end, stage, payload)
 
-    def run_pass(self, instance: Pass, stage: Stage, payload: Payload) -> Payload:
-        """Run one Python pass on `payload` and return the verified result."""
-        self.journal.enter(stage.name, instance.name, native=False, ir=lambda: stage.text(payload))
-        started = time.perf_counter()
+    def run_passes(self, instances: Sequence[Pass], stage: Stage, payload: Payload) -> Payload:
+        """Run Python passes one after the other and return the verified result.
+
+        The module crosses from the compiler once; it goes back when a pass changed it, to be
+        verified, and at the end if the compiler's own was consumed.
+        """
+        if not instances:
+            return payload
+        self.journal.enter(stage.name, instances[0].name, native=False)
         module = stage.export(payload)
-        before = module.text()
-        self._call(instance, module, stage.name)
-        after = module.text()
-        if after != before and self.journal.detailed:
-            changes = changed_operations(before, after)
-            self.journal.changed(instance.name, summarise_changes(changes))
-        if after == before and not stage.export_consumes:
-            result = payload
-        else:
-            result = self._verified(instance, module, stage, before)
-        if self.instrumentation.time_passes:
-            seconds = time.perf_counter() - started
-            self.records.timings.append(PassTiming(stage.name, instance.name, seconds, False))
-        self.print_ir(stage, instance.name, result, changed=after != before)
-        return result
+        text = module.text()
+        current = not stage.export_consumes
+        for instance in instances:
+            before = text
+            self.journal.enter(stage.name, instance.name, native=False, ir=partial(str, before))
+            started = time.perf_counter()
+            self._call(instance, module, stage.name)
+            text = module.text()
+            changed = text != before
+            if changed:
+                if self.journal.detailed:
+                    summary = summarise_changes(changed_operations(before, text))
+                    self.journal.changed(instance.name, summary)
+                payload = self._verified(instance, module, stage, before)
+                current = True
+            if self.instrumentation.time_passes:
+                seconds = time.perf_counter() - started
+                self.records.timings.append(PassTiming(stage.name, instance.name, seconds, False))
+            if self.prints_ir(changed=changed):
+                if not current:
+                    payload, current = stage.import_module(module), True
+                self.print_ir(stage, instance.name, payload)
+        return payload if current else stage.import_module(module)
 
     def _call(self, instance: Pass, module: Module, stage_name: str) -> None:
         context = PassContext(
@@ -144,13 +157,16 @@ class PassManager:
         )
         raise PassFailure(diagnostic) from failure
 
-    def print_ir(self, stage: Stage, name: str, payload: Payload, *, changed: bool) -> None:
-        """Record the IR after a pass, when `--print-ir-after-*` asks for it."""
+    def prints_ir(self, *, changed: bool) -> bool:
+        """Tell whether `--print-ir-after-*` asks for the IR after a pass."""
         mode = self.instrumentation.print_ir
-        if mode == "all" or (mode == "change" and changed):
-            text = stage.text(payload)
-            assert isinstance(text, str)
-            self.records.printed.append(PrintedIr(stage.name, name, text))
+        return mode == "all" or (mode == "change" and changed)
+
+    def print_ir(self, stage: Stage, name: str, payload: Payload) -> None:
+        """Record the IR after a pass."""
+        text = stage.text(payload)
+        assert isinstance(text, str)
+        self.records.printed.append(PrintedIr(stage.name, name, text))
 
 
 class _Observer:
@@ -183,8 +199,7 @@ class _Observer:
         )
 
     def before(self, step: str, payload: Payload) -> Payload:
-        for instance in self._before.get(step, ()):
-            payload = self._manager.run_pass(instance, self._stage, payload)
+        payload = self._manager.run_passes(self._before.get(step, []), self._stage, payload)
         self.current = step
         self._manager.journal.enter(self._stage.name, step, ir=lambda: self._stage.text(payload))
         if self._manager.instrumentation.print_ir == "change":
@@ -198,11 +213,10 @@ class _Observer:
         if manager.instrumentation.time_passes:
             manager.records.timings.append(PassTiming(self._stage.name, step, seconds, True))
         if manager.instrumentation.print_ir != "never":
-            text = self._stage.text(payload)
-            manager.print_ir(self._stage, step, payload, changed=text != self._text_before)
-        for instance in self._after.get(step, ()):
-            payload = manager.run_pass(instance, self._stage, payload)
-        return payload
+            changed = self._stage.text(payload) != self._text_before
+            if manager.prints_ir(changed=changed):
+                manager.print_ir(self._stage, step, payload)
+        return manager.run_passes(self._after.get(step, []), self._stage, payload)
 
 
 def passes_at_end(passes: Sequence[PlacedPass], stage: Stage) -> list[PlacedPass]:

@@ -1,0 +1,74 @@
+"""Kernel arguments as 64-bit words, and the tensors among them as regions of global memory."""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Sequence
+from typing import Any
+
+from flagc.aicore.native import native
+from flagc.errors import UsageError
+
+_FLOAT_CODES = {"half": "<e", "float": "<f", "double": "<d"}
+
+
+def word(value: int | float | bool, kind: str) -> int:
+    """The bits of a scalar of LLVM type `kind`, zero-extended to 64."""
+    if kind.startswith("i"):
+        bits = int(kind[1:])
+        integer = int(value)
+        if integer != value or not -(1 << (bits - 1)) <= integer < 1 << bits:
+            raise UsageError(f"{value!r} is no value of a parameter of {bits} bits")
+        return integer & ((1 << bits) - 1)
+    if kind == "bfloat":
+        (word32,) = struct.unpack("<I", struct.pack("<f", value))
+        return int(word32 + 0x7FFF + (word32 >> 16 & 1)) >> 16
+    return int.from_bytes(struct.pack(_FLOAT_CODES[kind], value), "little")
+
+
+def pointer_and_bytes(tensor: Any) -> tuple[int, int]:
+    """Address of the first element of a CPU tensor or array, and the extent of its elements.
+
+    The extent is from the first to the last element by the strides, so a view is no wider than what
+    the view holds.
+    """
+    if hasattr(tensor, "data_ptr"):
+        if tensor.device.type != "cpu":
+            raise UsageError(
+                f"the emulated AI Core takes CPU tensors, not one on {tensor.device}; pass "
+                "tensor.cpu()"
+            )
+        sizes, size = tuple(tensor.shape), tensor.element_size()
+        strides = [stride * size for stride in tensor.stride()]
+        pointer = tensor.data_ptr()
+    elif hasattr(tensor, "__array_interface__"):
+        interface = tensor.__array_interface__
+        pointer = interface["data"][0]
+        sizes, strides, size = tensor.shape, list(tensor.strides), tensor.itemsize
+    else:
+        raise UsageError(f"a pointer parameter takes a tensor or an array, not {type(tensor)}")
+    if 0 in sizes:
+        return pointer, 0
+    if any(stride < 0 for stride in strides):
+        raise UsageError("tensors with negative strides have no Triton counterpart")
+    extent = sum((n - 1) * stride for n, stride in zip(sizes, strides, strict=True)) + size
+    return pointer, extent
+
+
+def marshal(
+    values: Sequence[Any], parameters: Sequence[str], names: Sequence[str]
+) -> tuple[list[int], list[Any]]:
+    """Words and regions of the user's arguments, one value for each parameter type."""
+    if len(values) != len(parameters):
+        raise UsageError(f"the kernel takes {len(parameters)} arguments, {len(values)} were given")
+    words, regions = [], []
+    for value, kind, name in zip(values, parameters, names, strict=True):
+        if kind.startswith("ptr"):
+            pointer, extent = pointer_and_bytes(value)
+            words.append(pointer)
+            regions.append(native().Region(pointer, extent, True, name))
+        elif isinstance(value, int | float) or hasattr(value, "item"):
+            words.append(word(value.item() if hasattr(value, "item") else value, kind))
+        else:
+            raise UsageError(f"{name}: a parameter of type {kind} takes a number, not {value!r}")
+    return words, regions

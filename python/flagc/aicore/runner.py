@@ -1,0 +1,115 @@
+"""Runs kernels of the Ascend target on the emulated AI Core."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from flagc.aicore.arguments import marshal
+from flagc.aicore.jit import CompiledEntry
+from flagc.aicore.native import native
+from flagc.errors import KernelError, UsageError
+from flagc.targets.ascend.chips import AscendChip
+from flagc.targets.ascend.llvm_stage import LlvmStage
+
+MAX_BLOCKS = 65535
+# Parameters before and after the user's: ffts_base, sync_block_lock, workspace; the grid sizes.
+_LEADING, _TRAILING = 3, 3
+_LOCK_BYTES = 4096
+# A NaN as fp16, bf16 and fp32, as the engine fills on-chip memory.
+_POISON = 0x7FAB
+
+
+class KernelFault(KernelError):
+    """What a kernel did wrong on the emulated AI Core; `fault` has the parts."""
+
+    def __init__(self, kernel: str, fault: Any) -> None:
+        self.fault = fault
+        where = f"block {fault.block}"
+        if fault.core == "AIV" and fault.sub_block:
+            where += f", sub-block {fault.sub_block}"
+        instruction = f"{fault.instruction} on pipe {fault.pipe}: " if fault.instruction else ""
+        super().__init__(f"{kernel}: {where} ({fault.core}): {instruction}{fault.message}")
+
+
+@dataclass(frozen=True)
+class RunReport:
+    """What one launch did."""
+
+    blocks: int
+    instructions: int
+    trace: list[Any] = field(default_factory=list)
+
+
+class EmulatedKernel:
+    """A kernel compiled for the host: `run` it on any grid and arguments.
+
+    `stage` must come from `final_to_llvm(..., on_chip_base=True)`.
+    """
+
+    def __init__(self, stage: LlvmStage, chip: AscendChip | None = None) -> None:
+        self.facts = stage.facts
+        self.name = next(iter(stage.facts.entries.values()))
+        self.entries = {
+            core: CompiledEntry(stage.texts[core], name)
+            for core, name in stage.facts.entries.items()
+        }
+        first = next(iter(self.entries.values()))
+        self.parameters = first.parameters[_LEADING:-_TRAILING]
+        self.sizes = native().Sizes()
+        if chip is not None:
+            for memory in ("l1", "l0a", "l0b", "l0c", "ub"):
+                setattr(self.sizes, memory, getattr(chip, f"{memory}_bytes"))
+
+    def run(
+        self,
+        grid: Sequence[int],
+        arguments: Sequence[Any],
+        *,
+        names: Sequence[str] | None = None,
+        threads: int | None = None,
+        checks: bool = True,
+        trace: bool = False,
+    ) -> RunReport:
+        """Run every block; results land in the tensors. Raises KernelFault for the kernel's faults.
+
+        `arguments` are the kernel's own, without constexprs: CPU tensors or arrays and numbers.
+        `threads` is the number of host threads (default: all). With `checks` off nothing is
+        verified but the bounds of each memory.
+        """
+        sizes = [*grid, 1, 1][:3]
+        blocks = sizes[0] * sizes[1] * sizes[2]
+        if len(grid) > 3 or min(sizes) < 0:
+            raise UsageError(f"a grid has one to three sizes of 0 or more, not {tuple(grid)}")
+        if blocks > MAX_BLOCKS:
+            raise UsageError(f"{blocks} blocks; an Ascend launch takes at most {MAX_BLOCKS}")
+        names = names or [f"argument {index}" for index in range(len(arguments))]
+        words, regions = marshal(arguments, self.parameters, names)
+        if blocks == 0:
+            return RunReport(0, 0)
+        workspace = np.full(blocks * (self.facts.workspace_bytes or 0) // 2 + 1, _POISON, np.uint16)
+        lock = np.zeros(_LOCK_BYTES, np.uint8)
+        for scratch, name in ((lock, "the block lock"), (workspace, "the workspace")):
+            regions.append(native().Region(scratch.ctypes.data, scratch.nbytes, True, name))
+        words = [0, lock.ctypes.data, workspace.ctypes.data, *words, *sizes]
+        outcome = native().run(
+            aic=self._address("aic"),
+            aiv=self._address("aiv"),
+            arguments=words,
+            regions=regions,
+            blocks=blocks,
+            sizes=self.sizes,
+            threads=threads or os.cpu_count() or 1,
+            checks=checks,
+            trace=trace,
+        )
+        if outcome.fault is not None:
+            raise KernelFault(self.name, outcome.fault)
+        return RunReport(blocks, outcome.instructions, outcome.trace)
+
+    def _address(self, core: str) -> int:
+        return self.entries[core].address if core in self.entries else 0
