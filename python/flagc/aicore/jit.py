@@ -6,6 +6,7 @@ words, so that the engine needs no knowledge of the kernel's signature.
 
 from __future__ import annotations
 
+import weakref
 from functools import lru_cache
 from typing import Any
 
@@ -29,28 +30,42 @@ class CompiledEntry:
         known = _prepare()
         context = llvm.create_context()
         module = llvm.parse_assembly(text, context)
-        machine = _machine()
-        module.triple = machine.triple
-        module.data_layout = str(machine.target_data)
-        called = [f.name for f in module.functions if f.is_declaration]
-        missing = sorted(
-            called_name
-            for called_name in called
-            if called_name.startswith(INSTRUCTION_PREFIX)
-            and called_name.removeprefix(INSTRUCTION_PREFIX) not in known
+        try:
+            _check_instructions(module, name, known)
+            self.parameters = [str(p.type) for p in module.get_function(name).arguments]
+            machine = _machine()
+            module.triple, module.data_layout = machine.triple, str(machine.target_data)
+            launch = llvm.parse_assembly(_launch_text(name, self.parameters), context)
+            launch.triple, launch.data_layout = module.triple, module.data_layout
+            module.link_in(launch)
+            module.verify()
+        except Exception:
+            _close(module, context)
+            raise
+        engine: Any = llvm.create_mcjit_compiler(module, machine)
+        # In this order, which the garbage collector would not keep; LLVM crashes in the other.
+        weakref.finalize(self, _close, engine, context)
+        engine.finalize_object()
+        self.address: int = engine.get_function_address(_LAUNCH)
+
+
+def _check_instructions(module: Any, name: str, known: frozenset[str]) -> None:
+    called = [f.name for f in module.functions if f.is_declaration]
+    missing = [
+        instruction
+        for instruction in called
+        if instruction.startswith(INSTRUCTION_PREFIX)
+        and instruction.removeprefix(INSTRUCTION_PREFIX) not in known
+    ]
+    if missing:
+        raise MissingInstruction(
+            f"the AI Core emulator does not know {', '.join(sorted(missing))}, which {name} calls"
         )
-        if missing:
-            raise MissingInstruction(
-                f"the AI Core emulator does not know {', '.join(missing)}, which {name} calls"
-            )
-        self.parameters = [str(p.type) for p in module.get_function(name).arguments]
-        launch = llvm.parse_assembly(_launch_text(name, self.parameters), context)
-        launch.triple, launch.data_layout = module.triple, module.data_layout
-        module.link_in(launch)
-        module.verify()
-        self._engine: Any = llvm.create_mcjit_compiler(module, machine)
-        self._engine.finalize_object()
-        self.address: int = self._engine.get_function_address(_LAUNCH)
+
+
+def _close(*references: Any) -> None:
+    for reference in references:
+        reference.close()
 
 
 @lru_cache(maxsize=1)

@@ -189,6 +189,11 @@ class _Observer:
     def has_anchored(self) -> bool:
         return bool(self._before or self._after)
 
+    @property
+    def replaces(self) -> bool:
+        # A detailed journal must see each step before it runs.
+        return self.has_anchored or self._manager.journal.detailed
+
     def wants(self, step: str) -> bool:
         manager = self._manager
         return (
@@ -207,9 +212,10 @@ class _Observer:
         self._started = time.perf_counter()
         return payload
 
-    def after(self, step: str, payload: Payload) -> Payload:
+    def after(self, step: str, payload: Payload, seconds: float | None = None) -> Payload:
         manager = self._manager
-        seconds = time.perf_counter() - self._started
+        if seconds is None:
+            seconds = time.perf_counter() - self._started
         if manager.instrumentation.time_passes:
             manager.records.timings.append(PassTiming(self._stage.name, step, seconds, True))
         if manager.instrumentation.print_ir != "never":

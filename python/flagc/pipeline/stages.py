@@ -15,6 +15,11 @@ Payload = Any  # what flows between stages: a libtriton module, IR text, or a bi
 class StepObserver(Protocol):
     """Looks at, and may replace, a stage's payload between the target's own passes ("steps")."""
 
+    @property
+    def replaces(self) -> bool:
+        """Whether `before` or `after` may return another payload than they were given."""
+        ...
+
     def wants(self, step: str) -> bool:
         """Tell whether `before` or `after` has anything to do at `step`."""
         ...
@@ -23,8 +28,11 @@ class StepObserver(Protocol):
         """Return the payload on which `step` runs."""
         ...
 
-    def after(self, step: str, payload: Payload) -> Payload:
-        """Return the payload with which the stage goes on after `step`."""
+    def after(self, step: str, payload: Payload, seconds: float | None = None) -> Payload:
+        """Return the payload with which the stage goes on after `step`.
+
+        `seconds` is the step's own time where the stage knows it better than a clock around it.
+        """
         ...
 
 

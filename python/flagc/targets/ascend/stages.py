@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -22,6 +21,7 @@ from flagc.targets.ascend.diagnose import diagnose
 from flagc.targets.ascend.hivm_object import compile_object
 from flagc.targets.ascend.llvm_stage import final_to_llvm
 from flagc.targets.ascend.pass_text import VendorPass
+from flagc.targets.ascend.pass_trace import trace_passes
 from flagc.targets.ascend.vendor_driver import FINAL_PASS, compile_linalg
 from flagc.targets.ascend.vendor_pipeline import ATTEMPTS, is_overflow, run_passes, vendor_passes
 from flagc.targets.ascend.vendor_process import VendorError
@@ -222,6 +222,8 @@ class HivmStage(VendorStage):
         passes = self._passes(attempt)
         names = number_repeats([entry.name for entry in passes])
         start = names.index(first_step) if first_step else 0
+        if not observer.replaces:
+            return self._traced(text, names[start:], passes[start:], observer)
         segment: list[VendorPass] = []
         for name, entry in zip(names[start:], passes[start:], strict=True):
             if not observer.wants(name):
@@ -233,6 +235,16 @@ class HivmStage(VendorStage):
             text = run_passes(text, [entry])
             text = observer.after(name, VendorText(text)).text
         return VendorText(run_passes(text, segment) if segment else text)
+
+    def _traced(
+        self, text: str, names: list[str], passes: list[VendorPass], observer: StepObserver
+    ) -> VendorText:
+        """Run all passes in one process, and show the observer each module and time after it."""
+        for name, trace in zip(names, trace_passes(text, passes), strict=True):
+            observer.before(name, VendorText(text))
+            text = trace.text
+            observer.after(name, VendorText(text), trace.seconds)
+        return VendorText(text)
 
     def _note_attempt(self, attempt: int) -> None:
         self._metadata["vendor_attempt"] = attempt
@@ -285,12 +297,10 @@ class LlvmStage(Stage):
         self, payload: Payload, observer: StepObserver | None, first_step: str | None = None
     ) -> LlvmTexts:
         """Lower and link; notes what a launcher needs in the metadata."""
-        started = time.perf_counter()
         result = final_to_llvm(payload.text)
         self._metadata["entries"] = result.facts.entries
         self._metadata["task_type"] = result.facts.task_type
         self._metadata["workspace_bytes"] = result.facts.workspace_bytes
-        self._metadata["llvm_seconds"] = round(time.perf_counter() - started, 3)
         return LlvmTexts(result.texts, payload.text)
 
     def text(self, payload: Payload, *, debug: bool = True) -> str:
