@@ -164,9 +164,7 @@ def _broadcast(build: Builder, value: Value, shape: tuple[int, ...]) -> Value:
     return build.op("tt.broadcast", [value], TensorType(shape, tensor.element).text())
 
 
-def _rewrite_load(
-    module: Module, access: Operation, tile: _Tile, descriptor: Descriptor
-) -> None:
+def _rewrite_load(module: Module, access: Operation, tile: _Tile, descriptor: Descriptor) -> None:
     build = Builder(module, before=access)
     pointers = TensorType.of(tile.pointers)
     assert pointers is not None
@@ -190,9 +188,7 @@ def _rewrite_store(
     access.erase()
 
 
-def _rewrite_reduce(
-    module: Module, access: Operation, tile: _Tile, descriptor: Descriptor
-) -> None:
+def _rewrite_reduce(module: Module, access: Operation, tile: _Tile, descriptor: Descriptor) -> None:
     value = _source(module, access, 1, tile, descriptor)
     atomic = atomic_operation(access, descriptor.block.element)
     assert atomic is not None  # else `obstacle` had said so

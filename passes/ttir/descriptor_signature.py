@@ -69,9 +69,7 @@ def _expand(
     rank = len(descriptor.type.block.shape)
     pointer = PointerType(signless(descriptor.type.block.element)).text()
     types = [pointer, *["i64"] * (2 * rank), *["i1"] * descriptor_abi.flag_count()]
-    added = [
-        block.add_argument(module.type(text), descriptor.value.location) for text in types
-    ]
+    added = [block.add_argument(module.type(text), descriptor.value.location) for text in types]
     signature.values += added
     aligned = f"{{tt.divisibility = {_ALIGNMENT_BYTES} : i32}}"
     signature.attributes += [aligned, *["{}"] * (len(added) - 1)]

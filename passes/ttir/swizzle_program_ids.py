@@ -62,8 +62,7 @@ def _swizzle_two_axes(
     row_axis = 0 if scores[0] >= scores[1] else 1
     for function in module.functions():
         inside = [
-            [op for op in module_ids if _is_inside(op, function)]
-            for module_ids in (ids[0], ids[1])
+            [op for op in module_ids if _is_inside(op, function)] for module_ids in (ids[0], ids[1])
         ]
         if not (inside[0] or inside[1]):
             continue

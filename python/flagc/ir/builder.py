@@ -1,7 +1,7 @@
 """Build expressions: a cursor that creates ops one after the other and hands back their results.
 
-    build = Builder(module, before=op)
-    rows = build.muli(row_tile, build.constant(128, "i32"))
+build = Builder(module, before=op)
+rows = build.muli(row_tile, build.constant(128, "i32"))
 """
 
 from __future__ import annotations
@@ -45,9 +45,7 @@ class Builder:
         attributes: Mapping[str, AttributeLike] | None = None,
     ) -> Value:
         """Create an op with one result of type `result` (a type or its text)."""
-        created = self._module.create(
-            name, operands, [result], attributes, before=self._before
-        )
+        created = self._module.create(name, operands, [result], attributes, before=self._before)
         return created.results[0]
 
     def constant(self, value: int | float | bool | str, type_or_text: Any) -> Value:

@@ -51,9 +51,7 @@ class Expression:
 
     def compare(self, predicate: str, other: Operand) -> Condition:
         """Compare by a predicate of `arith.cmpf`, `olt` for instance."""
-        return Condition(
-            self.build, self.build.cmpf(predicate, self.value, self._like(other))
-        )
+        return Condition(self.build, self.build.cmpf(predicate, self.value, self._like(other)))
 
     def constant(self, number: float) -> Expression:
         """Return a constant of this type."""
@@ -113,6 +111,4 @@ class Condition:
 
     def choose(self, if_true: Expression, if_false: Expression) -> Expression:
         """Return `if_true` where the condition holds, else `if_false`."""
-        return Expression(
-            self.build, self.build.select(self.value, if_true.value, if_false.value)
-        )
+        return Expression(self.build, self.build.select(self.value, if_true.value, if_false.value))

@@ -21,7 +21,7 @@ from dataclasses import dataclass
 from typing import TypeAlias
 
 _CLOSING = {"[": "]", "{": "}", "(": ")", "<": ">"}
-_DELIMITERS = frozenset("[]{}()<>,=\" \t\n")
+_DELIMITERS = frozenset('[]{}()<>,=" \t\n')
 
 
 class OpaqueTextError(ValueError):

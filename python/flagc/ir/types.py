@@ -1,8 +1,8 @@
 """Typed views of the types that a pass meets: pointers, tensors, buffers, tensor descriptors.
 
-    pointer = PointerType.of(value)          # None when `value` is no pointer
-    tensor = TensorType.of(value)            # shape, element type, layout
-    module.type(tensor.with_element("i1").text())
+pointer = PointerType.of(value)          # None when `value` is no pointer
+tensor = TensorType.of(value)            # shape, element type, layout
+module.type(tensor.with_element("i1").text())
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Passes in JIT launches on an NVIDIA GPU, through Triton's own launcher. Skipped without one.
 
-    PYTHONPATH=python python test/unit/passes/test_on_gpu.py     # without pytest
+PYTHONPATH=python python test/unit/passes/test_on_gpu.py     # without pytest
 """
 
 import importlib.util
