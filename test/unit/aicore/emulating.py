@@ -1,0 +1,82 @@
+"""Compile kernels for Ascend and load them into the emulator; each specialisation once a session."""
+
+from __future__ import annotations
+
+import importlib.util
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import aicore_kernels
+from flagc.aicore import EmulatedKernel
+from flagc.pipeline.compiler import CompileRequest, compile_kernel
+from flagc.pipeline.loading import load_installed_passes
+from flagc.pipeline.pipeline_text import parse_pipeline
+from flagc.pipeline.target import KernelSource
+from flagc.targets.ascend.llvm_stage import LlvmStage, final_to_llvm
+from flagc.targets.registry import target_by_name
+
+INPUTS = Path(__file__).resolve().parents[2] / "ascend" / "inputs"
+
+
+def _load(name: str) -> Any:
+    path = INPUTS / f"{name}.py"
+    spec = importlib.util.spec_from_file_location(f"aicore_{name}", path)
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+kernels = _load("kernels")
+
+
+def lowered(
+    function: Any, types: dict[str, str], constants: dict[str, Any], even: str
+) -> LlvmStage:
+    """LLVM IR of one specialisation; arguments named in `even` are multiples of 16."""
+    load_installed_passes()
+    names = function.arg_names
+    source = KernelSource(
+        function,
+        {name: types.get(name, "constexpr") for name in names},
+        {(names.index(name),): value for name, value in constants.items()},
+        {(names.index(name),): [["tt.divisibility", 16]] for name in even.split()},
+    )
+    target = target_by_name("ascend:910B3")
+    passes = parse_pipeline(target.default_passes)
+    result = compile_kernel(CompileRequest(source, target, passes=passes, stop_after="final"))
+    final = result.artifact("final").content
+    assert isinstance(final, str)
+    return final_to_llvm(final, on_chip_base=True)
+
+
+_loaded: dict[str, EmulatedKernel] = {}
+
+
+def emulated(
+    function: Any, types: dict[str, str], constants: dict[str, Any], even: str = ""
+) -> EmulatedKernel:
+    key = repr((function.__name__, sorted(types.items()), sorted(constants.items()), even))
+    if key not in _loaded:
+        _loaded[key] = EmulatedKernel(lowered(function, types, constants, even))
+    return _loaded[key]
+
+
+@cache
+def gemm(
+    kind: str, out: str, tile: tuple[int, int, int] = (64, 64, 64), order: str = "NN"
+) -> EmulatedKernel:
+    """`order` says of A and B whether they are transposed: their rows are then contiguous in m, k."""
+    strides = {
+        "sam" if order[0] == "T" else "sak": 1,
+        "sbk" if order[1] == "T" else "sbn": 1,
+        "scn": 1,
+    }
+    free = [name for name in ("sam", "sak", "sbk", "sbn", "scm") if name not in strides]
+    types = {"a": f"*{kind}", "b": f"*{kind}", "c": f"*{out}"}
+    types |= dict.fromkeys(["M", "N", "K", *free], "i32")
+    blocks = dict(zip(("BLOCK_M", "BLOCK_N", "BLOCK_K"), tile, strict=True))
+    function = aicore_kernels.gemm_int8 if kind == "i8" else kernels.gemm
+    return emulated(function, types, {**strides, **blocks})

@@ -1,0 +1,112 @@
+// Flags, barriers, registers and identification: the instructions that move no data.
+#include "instruction.h"
+#include "number.h"
+
+namespace flagc::aicore {
+
+namespace {
+
+struct Tag {};
+
+void set_flag(Core& core, std::uint64_t source, std::uint64_t target, std::uint64_t event) {
+  core.set_flag(source, target, event);
+}
+void wait_flag(Core& core, std::uint64_t source, std::uint64_t target, std::uint64_t event) {
+  core.wait_flag(source, target, event);
+}
+void barrier(Core&, std::uint64_t) {}
+void no_effect(Core&, std::uint64_t, std::uint64_t) {}
+void trap(Core&) {
+  throw Fault{"trap", "the device library gave up (for instance, a tile does not fit L0A or L0B)",
+              "", 0, 0};
+}
+
+std::uint64_t block_index(Core& core) { return static_cast<std::uint64_t>(core.block); }
+std::uint64_t block_number(Core& core) { return static_cast<std::uint64_t>(core.block_count); }
+std::uint64_t sub_block_index(Core& core) { return static_cast<std::uint64_t>(core.sub_block); }
+std::uint64_t sub_block_number(Core& core) {
+  return static_cast<std::uint64_t>(core.sub_block_count);
+}
+
+std::uint64_t get_control(Core& core) { return core.control; }
+void set_control(Core& core, std::uint64_t value) { core.control = value; }
+std::uint64_t bit_set_0(Core&, std::uint64_t value, std::uint64_t bit) {
+  return value & ~(1ULL << (bit & 63));
+}
+std::uint64_t bit_set_1(Core&, std::uint64_t value, std::uint64_t bit) {
+  return value | (1ULL << (bit & 63));
+}
+void move_mask(Core& core, std::uint64_t high, std::uint64_t value) {
+  core.mask[high & 1] = value;
+}
+void set_compare_mask(Core& core, std::uint64_t address) {
+  const std::uint8_t* source = core.ub.read(address, 8, 2);
+  std::memcpy(&core.compare_mask, source, 8);
+}
+void set_fmatrix(Core& core, std::uint64_t value) { core.fmatrix_a = value; }
+void set_fmatrix_b(Core& core, std::uint64_t value) { core.fmatrix_b = value; }
+void set_nd_parameters(Core& core, std::uint64_t value) { core.nd_parameters = value; }
+void set_padding(Core& core, std::uint64_t value) { core.padding = value; }
+void set_pad_value(Core& core, std::uint64_t value) { core.pad_value = value; }
+void set_ffts(Core&, std::uint64_t) {}
+
+std::uint64_t get_accumulator(Core& core) { return core.accumulator; }
+std::uint64_t get_max_min(Core& core) { return core.max_min; }
+std::uint64_t get_kept(Core& core) { return core.kept_count; }
+
+std::uint64_t on_chip_base(Core& core, std::uint64_t space) {
+  return core.memory(static_cast<Space>(space)).base();
+}
+
+void sync_set(Core& core, std::uint64_t, std::uint64_t, std::uint64_t, std::uint64_t flag) {
+  if (core.cross == nullptr) throw Fault{"cross-core", "a cross-core flag in a kernel for one core kind"};
+  core.cross->set(core, static_cast<int>(flag));
+}
+void sync_wait(Core& core, std::uint64_t, std::uint64_t, std::uint64_t, std::uint64_t flag) {
+  if (core.cross == nullptr) throw Fault{"cross-core", "a cross-core flag in a kernel for one core kind"};
+  core.cross->wait(core, static_cast<int>(flag));
+}
+
+std::uint64_t stack_object(Core&) {
+  static thread_local std::uint64_t object[512];
+  return reinterpret_cast<std::uint64_t>(object);
+}
+
+const Instruction rows[] = {
+    FLAGC_INSTRUCTION("SET.FLAG.IMM", kS, "", set_flag),
+    FLAGC_INSTRUCTION("SET.FLAG.REG", kS, "", set_flag),
+    FLAGC_INSTRUCTION("WAIT.FLAG.IMM", kS, "", wait_flag),
+    FLAGC_INSTRUCTION("WAIT.FLAG.REG", kS, "", wait_flag),
+    FLAGC_INSTRUCTION("BARRIER", kS, "", barrier),
+    FLAGC_INSTRUCTION("DCCI", kS, "caches are not modelled", no_effect),
+    FLAGC_INSTRUCTION("TRAP", kS, "", trap),
+    FLAGC_INSTRUCTION("GET.BLOCK.IDX", kS, "", block_index),
+    FLAGC_INSTRUCTION("GET.BLOCK.NUM", kS, "", block_number),
+    FLAGC_INSTRUCTION("GET.SUBBLOCKID", kS, "", sub_block_index),
+    FLAGC_INSTRUCTION("GET.SUBBLOCKDIM", kS, "", sub_block_number),
+    FLAGC_INSTRUCTION("GET.CTRL", kS, "", get_control),
+    FLAGC_INSTRUCTION("SET.CTRL", kS, "", set_control),
+    FLAGC_INSTRUCTION("SBITSET0", kS, "", bit_set_0),
+    FLAGC_INSTRUCTION("SBITSET1", kS, "", bit_set_1),
+    FLAGC_INSTRUCTION("MOVEMASK", kS, "", move_mask),
+    FLAGC_INSTRUCTION("SET.CMPMASK", kV, "takes 8 bytes from UB: a mask's address or a scalar (library's vsel)", set_compare_mask),
+    FLAGC_INSTRUCTION("SET.FMATRIX", kS, "", set_fmatrix),
+    FLAGC_INSTRUCTION("SET.FMATRIX.B", kS, "", set_fmatrix_b),
+    FLAGC_INSTRUCTION("SET.ND.PARA", kS, "", set_nd_parameters),
+    FLAGC_INSTRUCTION("SET.PADDING", kS, "", set_padding),
+    FLAGC_INSTRUCTION("SET.MOV.PAD.VAL", kS, "", set_pad_value),
+    FLAGC_INSTRUCTION("SET.FFTS.BASE.ADDR", kS, "", set_ffts),
+    FLAGC_INSTRUCTION("GET.ACC.VAL", kS, "sum over all repeats of the last VCADD (GetReduceRepeatSumSpr)", get_accumulator),
+    FLAGC_INSTRUCTION("GET.MAX.MIN.CNT", kS, "over all repeats of the last VCMAX/VCMIN: value in the low, index in the high half (GetReduceRepeatMaxMinSpr)", get_max_min),
+    FLAGC_INSTRUCTION("GET.RSVD.CNT", kS, "elements that the last VREDUCEv2 kept", get_kept),
+    FLAGC_INSTRUCTION("ON.CHIP.BASE", kS, "", on_chip_base),
+    FLAGC_INSTRUCTION("SYNC.BLOCK.SET", kS, "", sync_set),
+    FLAGC_INSTRUCTION("SYNC.BLOCK.WAIT", kS, "", sync_wait),
+    FLAGC_INSTRUCTION("get.sycl.fix.stack.object", kS, "scratch memory of the core's stack", stack_object),
+};
+
+}  // namespace
+
+void register_control(Table& table) { table.add(rows); }
+
+}  // namespace flagc::aicore

@@ -1,0 +1,49 @@
+#include "grid.h"
+
+#include <algorithm>
+#include <atomic>
+#include <mutex>
+#include <thread>
+
+namespace flagc::aicore {
+
+Outcome run(const Launch& launch) {
+  const GlobalMemory gm(launch.regions);
+  std::atomic<std::int64_t> next{0};
+  std::atomic<bool> failed{false};
+  std::mutex mutex;
+  Outcome outcome;
+
+  const auto work = [&] {
+    Group group(launch.kernel, launch.sizes);
+    std::vector<TraceRecord> trace;
+    std::uint64_t instructions = 0;
+    std::optional<Fault> fault;
+    while (!failed) {
+      const std::int64_t block = next++;
+      if (block >= launch.blocks) break;
+      fault = group.run(block, launch.arguments.data(), gm, launch.checks, launch.blocks,
+                        launch.trace ? &trace : nullptr);
+      instructions += group.instruction_count();
+      if (fault) {
+        failed = true;
+        break;
+      }
+    }
+    const std::lock_guard<std::mutex> lock(mutex);
+    outcome.instructions += instructions;
+    outcome.trace.insert(outcome.trace.end(), trace.begin(), trace.end());
+    if (fault && (!outcome.fault || fault->block < outcome.fault->block)) outcome.fault = fault;
+  };
+
+  const auto wanted = std::max<std::int64_t>(1, std::min<std::int64_t>(launch.threads, launch.blocks));
+  std::vector<std::thread> helpers;
+  for (std::int64_t index = 1; index < wanted; ++index) helpers.emplace_back(work);
+  work();
+  for (std::thread& helper : helpers) helper.join();
+  std::stable_sort(outcome.trace.begin(), outcome.trace.end(),
+                   [](const TraceRecord& left, const TraceRecord& right) { return left.block < right.block; });
+  return outcome;
+}
+
+}  // namespace flagc::aicore

@@ -1,0 +1,31 @@
+// A launch: all blocks of a grid, on the host's threads.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <vector>
+
+#include "group.h"
+
+namespace flagc::aicore {
+
+struct Launch {
+  Kernel kernel;
+  Sizes sizes;
+  std::vector<std::uint64_t> arguments;  // one word each, as the wrapper of the kernel reads them
+  std::vector<Region> regions;
+  std::int64_t blocks = 0;
+  int threads = 1;
+  bool checks = true;
+  bool trace = false;
+};
+
+struct Outcome {
+  std::optional<Fault> fault;  // of the lowest block among those that ran
+  std::uint64_t instructions = 0;
+  std::vector<TraceRecord> trace;
+};
+
+Outcome run(const Launch& launch);
+
+}  // namespace flagc::aicore

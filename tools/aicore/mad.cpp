@@ -1,0 +1,225 @@
+// MAD: C[m][n] += A[m][k] * B[k][n], from L0A (zZ) and L0B (nZ) into L0C ([n/16][m rounded to 16][16]).
+#include <algorithm>
+#include <vector>
+
+#include "instruction.h"
+#include "number.h"
+
+// One body, compiled for the widest vectors of the machine it runs on. (GCC's target_clones picks by
+// processor name or by one feature; AVX2 without FMA would be half as fast.)
+#if defined(__x86_64__) && defined(__GNUC__)
+#define FLAGC_DISPATCH(name, parameters, arguments)                                          \
+  [[gnu::target("avx512f")]] void name##_512 parameters { name##_body arguments; }           \
+  [[gnu::target("avx2,fma")]] void name##_256 parameters { name##_body arguments; }          \
+  void name parameters {                                                                     \
+    if (__builtin_cpu_supports("avx512f")) return name##_512 arguments;                      \
+    if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma")) {                   \
+      return name##_256 arguments;                                                           \
+    }                                                                                        \
+    name##_body arguments;                                                                   \
+  }
+#else
+#define FLAGC_DISPATCH(name, parameters, arguments) \
+  void name parameters { name##_body arguments; }
+#endif
+
+namespace flagc::aicore {
+
+namespace {
+
+struct Tag {};
+
+constexpr std::uint64_t kHf32Bit = 46;
+
+using Row = float __attribute__((vector_size(64)));
+using IntRow = std::int32_t __attribute__((vector_size(64)));
+
+struct Shape {
+  std::uint64_t m, k, n, m_padded, k_fractals, n_fractals;
+};
+
+// `rows` rows of C in two column fractals (or one, with kPair 0) stay in registers over all of k.
+template <class V, int kRows, int kColumns, class S>
+[[gnu::always_inline]] inline void tile(const S* a, std::uint64_t a_stride, const S* b,
+                                        std::uint64_t b_stride, S* c, std::uint64_t c_stride,
+                                        std::uint64_t k) {
+  V sum[kRows][kColumns];
+  for (int i = 0; i < kRows; ++i) {
+    for (int j = 0; j < kColumns; ++j) {
+      std::memcpy(&sum[i][j], c + static_cast<std::uint64_t>(j) * c_stride + i * 16, sizeof(V));
+    }
+  }
+  for (std::uint64_t at = 0; at < k; ++at) {
+    V right[kColumns];
+    for (int j = 0; j < kColumns; ++j) {
+      std::memcpy(&right[j], b + static_cast<std::uint64_t>(j) * b_stride + at * 16, sizeof(V));
+    }
+    for (int i = 0; i < kRows; ++i) {
+      const S left = a[static_cast<std::uint64_t>(i) * a_stride + at];
+      for (int j = 0; j < kColumns; ++j) sum[i][j] += left * right[j];
+    }
+  }
+  for (int i = 0; i < kRows; ++i) {
+    for (int j = 0; j < kColumns; ++j) {
+      std::memcpy(c + static_cast<std::uint64_t>(j) * c_stride + i * 16, &sum[i][j], sizeof(V));
+    }
+  }
+}
+
+// a: [m_padded][k]; b: [n_fractals][k][16]; c as in L0C.
+[[gnu::always_inline]] inline void multiply_float_body(const float* a, const float* b, float* c, Shape shape) {
+  std::uint64_t j = 0;
+  for (; j + 2 <= shape.n_fractals; j += 2) {
+    for (std::uint64_t i = 0; i < shape.m_padded; i += 8) {
+      tile<Row, 8, 2>(a + i * shape.k, shape.k, b + j * shape.k * 16, shape.k * 16,
+                      c + (j * shape.m_padded + i) * 16, shape.m_padded * 16, shape.k);
+    }
+  }
+  for (; j < shape.n_fractals; ++j) {
+    for (std::uint64_t i = 0; i < shape.m_padded; i += 8) {
+      tile<Row, 8, 1>(a + i * shape.k, shape.k, b + j * shape.k * 16, shape.k * 16,
+                      c + (j * shape.m_padded + i) * 16, shape.m_padded * 16, shape.k);
+    }
+  }
+}
+
+[[gnu::always_inline]] inline void multiply_int_body(const std::int32_t* a, const std::int32_t* b, std::int32_t* c,
+                               Shape shape) {
+  for (std::uint64_t j = 0; j < shape.n_fractals; ++j) {
+    for (std::uint64_t i = 0; i < shape.m_padded; i += 8) {
+      tile<IntRow, 8, 1>(a + i * shape.k, shape.k, b + j * shape.k * 16, shape.k * 16,
+                         c + (j * shape.m_padded + i) * 16, shape.m_padded * 16, shape.k);
+    }
+  }
+}
+
+template <class T>
+inline auto widen(T value) {
+  if constexpr (std::is_same_v<T, std::int8_t>) {
+    return static_cast<std::int32_t>(value);
+  } else {
+    return to_float(value);
+  }
+}
+
+// One fractal of 16 rows of C0 elements, widened.
+template <class T, class S>
+[[gnu::always_inline]] inline void widen_fractal(const T* in, S* out) {
+  for (int at = 0; at < 512 / static_cast<int>(sizeof(T)); ++at) out[at] = widen(in[at]);
+}
+
+template <class T, class S>
+[[gnu::always_inline]] inline void pack(const T* a, const T* b, S* left, S* right, Shape shape) {
+  constexpr std::uint64_t kC0 = 32 / sizeof(T);
+  constexpr std::uint64_t kElements = 512 / sizeof(T);
+  alignas(64) S fractal[kElements];
+  const std::uint64_t used = (shape.k + kC0 - 1) / kC0;
+  for (std::uint64_t i = 0; i < shape.m_padded / 16; ++i) {
+    for (std::uint64_t f = 0; f < used; ++f) {
+      widen_fractal(a + (i * shape.k_fractals + f) * kElements, fractal);
+      const std::uint64_t width = std::min(kC0, shape.k - f * kC0);
+      for (std::uint64_t row = 0; row < 16; ++row) {
+        S* out = left + (i * 16 + row) * shape.k + f * kC0;
+        for (std::uint64_t at = 0; at < width; ++at) out[at] = fractal[row * kC0 + at];
+      }
+    }
+  }
+  for (std::uint64_t f = 0; f < used; ++f) {
+    const std::uint64_t width = std::min(kC0, shape.k - f * kC0);
+    for (std::uint64_t j = 0; j < shape.n_fractals; ++j) {
+      widen_fractal(b + (f * shape.n_fractals + j) * kElements, fractal);
+      S* out = right + (j * shape.k + f * kC0) * 16;
+      for (std::uint64_t at = 0; at < width; ++at) {
+        for (std::uint64_t column = 0; column < 16; ++column) out[at * 16 + column] = fractal[column * kC0 + at];
+      }
+    }
+  }
+}
+
+FLAGC_DISPATCH(multiply_float, (const float* a, const float* b, float* c, Shape shape), (a, b, c, shape))
+FLAGC_DISPATCH(multiply_int, (const std::int32_t* a, const std::int32_t* b, std::int32_t* c, Shape shape),
+               (a, b, c, shape))
+
+[[gnu::always_inline]] inline void pack_half_body(const Half* a, const Half* b, float* left,
+                                                  float* right, Shape shape) {
+  pack(a, b, left, right, shape);
+}
+FLAGC_DISPATCH(pack_half, (const Half* a, const Half* b, float* left, float* right, Shape shape),
+               (a, b, left, right, shape))
+
+// HF32 keeps 11 bits of fraction. Bit 47 of CTRL chooses the rounding; nearest even is used here.
+float to_hf32(float value) {
+  const std::uint32_t bits = bit_cast<std::uint32_t>(value);
+  if ((bits & 0x7F800000u) == 0x7F800000u) return value;
+  const std::uint32_t rounded = bits + 0x7FFu + ((bits >> 12) & 1);
+  return bit_cast<float>(rounded & ~0xFFFu);
+}
+
+template <class T>
+void mad(Core& core, std::uint64_t c, std::uint64_t a, std::uint64_t b, std::uint64_t configuration) {
+  using S = std::conditional_t<std::is_same_v<T, std::int8_t>, std::int32_t, float>;
+  constexpr std::uint64_t kC0 = 32 / sizeof(T);
+  Shape shape{};
+  shape.m = field(configuration, 0, 12);
+  shape.k = field(configuration, 12, 24);
+  shape.n = field(configuration, 24, 36);
+  if (shape.m == 0 || shape.k == 0 || shape.n == 0) return;
+  const bool k_aligned = field(configuration, 58, 59), bias = field(configuration, 62, 63),
+             clear = field(configuration, 63, 64);
+  if (bias) throw Fault{"refused", "MAD with a bias from BT is not implemented"};
+  shape.m_padded = (shape.m + 15) / 16 * 16;
+  shape.n_fractals = (shape.n + 15) / 16;
+  shape.k_fractals = (shape.k + kC0 - 1) / kC0;
+  if (k_aligned && kC0 == 8) shape.k_fractals = (shape.k_fractals + 1) / 2 * 2;
+  const std::uint64_t used = (shape.k + kC0 - 1) / kC0;
+
+  // Only fractals that take part in the product are read: with k aligned, A has unused ones between.
+  const std::uint64_t rows = shape.m_padded / 16;
+  const T* left = reinterpret_cast<const T*>(core.l0a.read(a, used * 512));
+  for (std::uint64_t row = 1; row < rows; ++row) {
+    core.l0a.read(a + row * shape.k_fractals * 512, used * 512);
+  }
+  const T* right = reinterpret_cast<const T*>(core.l0b.read(b, used * shape.n_fractals * 512));
+  const std::uint64_t c_bytes = shape.m_padded * shape.n_fractals * 64;
+  if (!clear) core.l0c.read(c, c_bytes, 512);
+  S* out = reinterpret_cast<S*>(core.l0c.write(c, c_bytes, 512));
+  if (clear) std::memset(out, 0, c_bytes);
+
+  static thread_local std::vector<S> packed;
+  const std::uint64_t left_size = (shape.m_padded * shape.k + 15) / 16 * 16;
+  const std::uint64_t size = left_size + shape.n_fractals * shape.k * 16;
+  if (packed.size() < size) packed.resize(size);
+  S* packed_right = packed.data() + left_size;
+  if constexpr (std::is_same_v<T, Half>) {
+    pack_half(left, right, packed.data(), packed_right, shape);
+  } else {
+    pack(left, right, packed.data(), packed_right, shape);
+  }
+  if constexpr (std::is_same_v<T, float>) {
+    if (field(core.control, kHf32Bit, kHf32Bit + 1)) {
+      for (std::uint64_t at = 0; at < size; ++at) packed[at] = to_hf32(packed[at]);
+    }
+  }
+  if constexpr (std::is_same_v<T, std::int8_t>) {
+    multiply_int(packed.data(), packed_right, out, shape);
+  } else {
+    multiply_float(packed.data(), packed_right, out, shape);
+  }
+  core.macs += shape.m * shape.k * shape.n;
+}
+
+const char* const kTail = "k that does not fill a fractal: what lies beyond takes no part (AscendC Mmad)";
+
+const Instruction rows[] = {
+    FLAGC_INSTRUCTION("MAD.f162f32", kM, kTail, mad<Half>),
+    FLAGC_INSTRUCTION("MAD.bf162f32", kM, kTail, mad<Bfloat>),
+    FLAGC_INSTRUCTION("MAD.f322f32", kM, "HF32 by CTRL bit 46, rounded to nearest even", mad<float>),
+    FLAGC_INSTRUCTION("MAD.s8", kM, kTail, mad<std::int8_t>),
+    FLAGC_REFUSED("MAD.s4", kM, "int4 has no kernel to try it on"),
+};
+
+}  // namespace
+
+void register_mad(Table& table) { table.add(rows); }
+
+}  // namespace flagc::aicore

@@ -1,0 +1,87 @@
+// The memories of one AI Core, each with its own rules, and global memory as a set of regions.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "fault.h"
+
+namespace flagc::aicore {
+
+// Fills on-chip memory before each block: a NaN as fp16, as bf16 and as fp32.
+constexpr std::uint16_t kPoison = 0x7FAB;
+
+enum class Space { kGm = 1, kL1 = 2, kL0A = 3, kL0B = 4, kL0C = 5, kUb = 6, kFb = 7, kBt = 8 };
+
+class Memory {
+ public:
+  Memory(const char* name, std::size_t size, std::size_t alignment);
+
+  // Compiled code uses the memory's host address (`base`) for some memories and plain offsets for
+  // others; both are understood. Throws Fault when the range leaves the memory.
+  std::uint64_t offset(std::uint64_t address, std::uint64_t bytes) const;
+
+  // Checked access. `alignment` 0 takes the memory's own.
+  const std::uint8_t* read(std::uint64_t address, std::uint64_t bytes,
+                           std::size_t alignment = 0) const;
+  std::uint8_t* write(std::uint64_t address, std::uint64_t bytes, std::size_t alignment = 0);
+
+  // For instructions that read more than they use; the values may be poison.
+  const std::uint8_t* peek(std::uint64_t address, std::uint64_t bytes) const;
+
+  // True when every byte was written.
+  bool written(std::uint64_t address, std::uint64_t bytes) const;
+  // Copies within the memory; bytes that nobody wrote stay so.
+  void move(std::uint64_t target, std::uint64_t source, std::uint64_t bytes);
+  // Bytes that an instruction leaves undefined: poison, and not written.
+  void scramble(std::uint64_t address, std::uint64_t bytes);
+
+  void require_aligned(std::uint64_t address, std::size_t alignment) const;
+  // Poison and forget what was written; without checks the contents stay.
+  void reset(bool checks);
+
+  std::uint64_t base() const { return reinterpret_cast<std::uint64_t>(data_.get()); }
+  std::size_t size() const { return size_; }
+  const char* name() const { return name_; }
+  // Bytes moved by the current instruction, for the trace.
+  mutable std::uint64_t bytes_read = 0;
+  mutable std::uint64_t bytes_written = 0;
+
+ private:
+  struct Free {
+    void operator()(std::uint8_t* pointer) const;
+  };
+  std::uint64_t first_unwritten(std::uint64_t begin, std::uint64_t end) const;
+  void check_written(std::uint64_t begin, std::uint64_t bytes) const;
+
+  const char* name_;
+  std::size_t size_;
+  std::size_t alignment_;
+  bool checks_ = true;
+  std::unique_ptr<std::uint8_t, Free> data_;
+  std::unique_ptr<std::uint8_t, Free> written_;  // one byte a byte: 0 or 1
+};
+
+// A tensor (or workspace) in global memory.
+struct Region {
+  std::uint64_t begin = 0;
+  std::uint64_t bytes = 0;
+  bool writable = true;
+  std::string name;
+};
+
+class GlobalMemory {
+ public:
+  explicit GlobalMemory(std::vector<Region> regions);
+  const std::uint8_t* read(std::uint64_t address, std::uint64_t bytes) const;
+  std::uint8_t* write(std::uint64_t address, std::uint64_t bytes) const;
+
+ private:
+  const Region& find(std::uint64_t address, std::uint64_t bytes, const char* verb) const;
+  std::vector<Region> regions_;  // by address
+};
+
+}  // namespace flagc::aicore

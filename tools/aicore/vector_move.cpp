@@ -1,0 +1,163 @@
+// Between global memory and UB (MTE2, MTE3), inside UB, broadcasts.
+#include "vector_access.h"
+
+namespace flagc::aicore {
+
+namespace {
+
+struct Tag {};
+
+constexpr std::uint64_t round_up(std::uint64_t bytes) {
+  return (bytes + kVectorBlock - 1) / kVectorBlock * kVectorBlock;
+}
+
+// Bursts of bytes from global memory, each to whole blocks of UB, with elements of the pad value
+// before and after. What is left of the last block is undefined.
+template <class T>
+void to_ub(Core& core, std::uint64_t target, std::uint64_t source, std::uint64_t configuration,
+           std::uint64_t gaps) {
+  const std::uint64_t bursts = field(configuration, 4, 16), bytes = field(configuration, 16, 37),
+                      before = field(configuration, 48, 54) * sizeof(T),
+                      after = field(configuration, 54, 60) * sizeof(T);
+  const std::uint64_t source_gap = field(gaps, 0, 32), target_gap = field(gaps, 32, 64) * kVectorBlock;
+  const T pad = static_cast<T>(core.pad_value);
+  const std::uint64_t whole = round_up(before + bytes + after);
+  for (std::uint64_t burst = 0; burst < bursts; ++burst) {
+    const std::uint8_t* in = core.gm->read(source + burst * (bytes + source_gap), bytes);
+    const std::uint64_t at = target + burst * (whole + target_gap);
+    core.ub.require_aligned(at, kVectorBlock);
+    std::uint8_t* out = core.ub.write(at, before + bytes + after);
+    for (std::uint64_t byte = 0; byte < before; byte += sizeof(T)) std::memcpy(out + byte, &pad, sizeof(T));
+    std::memcpy(out + before, in, bytes);
+    for (std::uint64_t byte = 0; byte < after; byte += sizeof(T)) {
+      std::memcpy(out + before + bytes + byte, &pad, sizeof(T));
+    }
+    core.ub.scramble(at + before + bytes + after, whole - before - bytes - after);
+  }
+}
+
+void from_ub(Core& core, std::uint64_t target, std::uint64_t source, std::uint64_t configuration,
+             std::uint64_t gaps) {
+  const std::uint64_t bursts = field(configuration, 4, 16), bytes = field(configuration, 16, 37);
+  const std::uint64_t source_gap = field(gaps, 0, 32) * kVectorBlock, target_gap = field(gaps, 32, 64);
+  for (std::uint64_t burst = 0; burst < bursts; ++burst) {
+    const std::uint8_t* in = core.ub.read(source + burst * (round_up(bytes) + source_gap), bytes);
+    std::memcpy(core.gm->write(target + burst * (bytes + target_gap), bytes), in, bytes);
+  }
+}
+
+void inside_ub(Core& core, std::uint64_t target, std::uint64_t source, std::uint64_t configuration) {
+  const std::uint64_t bursts = field(configuration, 4, 16),
+                      bytes = field(configuration, 16, 32) * kVectorBlock,
+                      source_gap = field(configuration, 32, 48) * kVectorBlock,
+                      target_gap = field(configuration, 48, 64) * kVectorBlock;
+  for (std::uint64_t burst = 0; burst < bursts; ++burst) {
+    // Whole blocks move; the kernel uses a part of the last one.
+    core.ub.require_aligned(source, kVectorBlock);
+    core.ub.require_aligned(target, kVectorBlock);
+    core.ub.move(target + burst * (bytes + target_gap), source + burst * (bytes + source_gap), bytes);
+  }
+}
+
+template <class T>
+void fill(Core& core, std::uint64_t target, T value, std::uint64_t configuration) {
+  constexpr unsigned kWidth = kRepeatBytes / sizeof(T);
+  const UnaryFields fields(configuration, target, 0);
+  const Repeats repeats(core, kWidth, fields.repeat);
+  T values[kWidth];
+  std::fill_n(values, kWidth, value);
+  for (std::uint64_t repeat = 0; repeat < repeats.count(); ++repeat) {
+    scatter(core, fields.target, repeat, repeats.lanes(repeat), values);
+  }
+}
+void fill_16(Core& core, std::uint64_t target, float value, std::uint64_t configuration) {
+  fill(core, target, static_cast<std::uint16_t>(ScalarBits(value).bits), configuration);
+}
+void fill_32(Core& core, std::uint64_t target, float value, std::uint64_t configuration) {
+  fill(core, target, value, configuration);
+}
+template <class T>
+void fill_integer(Core& core, std::uint64_t target, std::uint64_t value, std::uint64_t configuration) {
+  fill(core, target, static_cast<T>(value), configuration);
+}
+
+// Each repeat spreads 8 elements over 8 blocks. No mask applies.
+template <class T>
+void broadcast_blocks(Core& core, std::uint64_t target, std::uint64_t source,
+                      std::uint64_t configuration) {
+  constexpr unsigned kPerBlock = kVectorBlock / sizeof(T);
+  const UnaryFields fields(configuration, target, source);
+  for (std::uint64_t repeat = 0; repeat < fields.repeat; ++repeat) {
+    T in[8];
+    std::memcpy(in, core.ub.peek(source + repeat * sizeof in, sizeof in), sizeof in);
+    for (unsigned block = 0; block < 8; ++block) {
+      const std::uint64_t at =
+          target + (repeat * fields.target.repeat_stride + block * fields.target.block_stride) * kVectorBlock;
+      // An element that nobody wrote gives a block that nobody wrote.
+      if (!core.ub.written(source + repeat * sizeof in + block * sizeof(T), sizeof(T))) {
+        core.ub.scramble(at, kVectorBlock);
+        continue;
+      }
+      T* out = reinterpret_cast<T*>(core.ub.write(at, kVectorBlock));
+      std::fill_n(out, kPerBlock, in[block]);
+    }
+  }
+}
+
+// In count mode the count is of one repeat, and the repeats are those of the configuration.
+template <class T>
+void copy(Core& core, std::uint64_t target, std::uint64_t source, std::uint64_t configuration) {
+  constexpr unsigned kWidth = kRepeatBytes / sizeof(T);
+  const UnaryFields fields(configuration, target, source);
+  const bool counted = count_mode(core);
+  const Repeats repeats(core, kWidth, fields.repeat);
+  if (counted && core.mask[0] > kWidth) throw Fault{"refused", "VCOPY in count mode of more than one repeat's elements"};
+  T values[kWidth] = {};
+  for (std::uint64_t repeat = 0; repeat < fields.repeat; ++repeat) {
+    const Lanes lanes = repeats.lanes(counted ? 0 : repeat);
+    gather(core, fields.source, repeat, lanes, values);
+    scatter(core, fields.target, repeat, lanes, values);
+  }
+}
+
+const char* const kOperands = "its operand fields are not known yet";
+const char* const kRest = "the rest of the last block is undefined (AscendC DataCopyPad)";
+
+const Instruction rows[] = {
+    FLAGC_INSTRUCTION("MOV.OUT.TO.UB.ALIGN.b8.V220", kMte2, kRest, to_ub<std::uint8_t>),
+    FLAGC_INSTRUCTION("MOV.OUT.TO.UB.ALIGN.b16.V220", kMte2, kRest, to_ub<std::uint16_t>),
+    FLAGC_INSTRUCTION("MOV.OUT.TO.UB.ALIGN.b32.V220", kMte2, kRest, to_ub<std::uint32_t>),
+    FLAGC_INSTRUCTION("MOV.UB.TO.OUT.ALIGN.b8.V220", kMte3, "", from_ub),
+    FLAGC_INSTRUCTION("MOV.UB.TO.OUT.ALIGN.b16.V220", kMte3, "", from_ub),
+    FLAGC_INSTRUCTION("MOV.UB.TO.OUT.ALIGN.b32.V220", kMte3, "", from_ub),
+    FLAGC_INSTRUCTION("MOV.UB.TO.UB.v220", kV, "", inside_ub),
+    FLAGC_INSTRUCTION("MOVEV.f16", kV, "", fill_16),
+    FLAGC_INSTRUCTION("MOVEV.bf16", kV, "", fill_16),
+    FLAGC_INSTRUCTION("MOVEV.f32", kV, "", fill_32),
+    FLAGC_INSTRUCTION("MOVEV.s16", kV, "", fill_integer<std::uint16_t>),
+    FLAGC_INSTRUCTION("MOVEV.u16", kV, "", fill_integer<std::uint16_t>),
+    FLAGC_INSTRUCTION("MOVEV.s32", kV, "", fill_integer<std::uint32_t>),
+    FLAGC_INSTRUCTION("MOVEV.u32", kV, "", fill_integer<std::uint32_t>),
+    FLAGC_INSTRUCTION("VBRCB.b16", kV, "8 elements a repeat, without mask (AscendC Brcb)", broadcast_blocks<std::uint16_t>),
+    FLAGC_INSTRUCTION("VBRCB.b32", kV, "8 elements a repeat, without mask (AscendC Brcb)", broadcast_blocks<std::uint32_t>),
+    FLAGC_INSTRUCTION("VCOPY.u16", kV, "count mode counts one repeat: the library's row broadcast needs it", copy<std::uint16_t>),
+    FLAGC_INSTRUCTION("VCOPY.u32", kV, "count mode counts one repeat: the library's row broadcast needs it", copy<std::uint32_t>),
+    FLAGC_REFUSED("VGATHER.b16", kV, kOperands),
+    FLAGC_REFUSED("VGATHER.b32", kV, kOperands),
+    FLAGC_REFUSED("S.VNCHWCONV.b8", kV, kOperands),
+    FLAGC_REFUSED("S.VNCHWCONV.b16", kV, kOperands),
+    FLAGC_REFUSED("S.VNCHWCONV.b32", kV, kOperands),
+    FLAGC_REFUSED("MOVEVA", kV, kOperands),
+    FLAGC_REFUSED("VREDUCEv2.b16", kV, kOperands),
+    FLAGC_REFUSED("VREDUCEv2.b32", kV, kOperands),
+    FLAGC_REFUSED("VBS32.f16", kV, kOperands),
+    FLAGC_REFUSED("VBS32.f32", kV, kOperands),
+    FLAGC_REFUSED("VMRGSORT.f16.V220", kV, kOperands),
+    FLAGC_REFUSED("VMRGSORT.f32.V220", kV, kOperands),
+};
+
+}  // namespace
+
+void register_vector_move(Table& table) { table.add(rows); }
+
+}  // namespace flagc::aicore
