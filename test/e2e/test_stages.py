@@ -98,8 +98,8 @@ def test_a_pass_between_stages_of_the_target_changes_nothing_by_looking(target: 
     last = "ptx" if target.startswith("cuda") else "llvm"
     anchors = {
         "cuda:sm90": "ttgir@before(pipeline):count-ops,ttir@after(cse):count-ops",
-        "ascend:910B3": "hivm@after(hivm-plan-memory#2):count-ops,hivm@before(hivm-graph-sync-solver)"
-        ":count-ops,linalg:count-ops,final:count-ops",
+        "ascend:910B3": "hivm@after(hivm-plan-memory#2):count-ops,linalg:count-ops,"
+        "hivm@before(hivm-graph-sync-solver):count-ops,final:count-ops",
     }
     plain = flagc(EXAMPLES / "gemm.py", "--target", target, "--emit", last)
     looked = flagc(
