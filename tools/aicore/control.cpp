@@ -40,8 +40,9 @@ void move_mask(Core& core, std::uint64_t high, std::uint64_t value) {
   core.mask[high & 1] = value;
 }
 void set_compare_mask(Core& core, std::uint64_t address) {
-  const std::uint8_t* source = core.ub.read(address, 8, 2);
-  std::memcpy(&core.compare_mask, source, 8);
+  // A scalar fills 2 or 4 of the 8 bytes; the library leaves the others as they were.
+  core.ub.read(address, 2, 2);
+  std::memcpy(&core.compare_mask, core.ub.peek(address, 8), 8);
 }
 void set_fmatrix(Core& core, std::uint64_t value) { core.fmatrix_a = value; }
 void set_fmatrix_b(Core& core, std::uint64_t value) { core.fmatrix_b = value; }

@@ -165,6 +165,26 @@ void load_2d(Core& core, std::uint64_t target, std::uint64_t source, std::uint64
   }
 }
 
+// Squares of 32x32 bytes, transposed; each gives two fractals, `second` fractals apart from each other.
+template <bool kToB>
+void load_2d_transposed(Core& core, std::uint64_t target, std::uint64_t source,
+                        std::uint64_t configuration, std::uint64_t second) {
+  constexpr std::uint64_t kSide = 32, kSquare = kSide * kSide;
+  const std::uint64_t start = field(configuration, 0, 16), repeat = field(configuration, 16, 24),
+                      stride = field(configuration, 24, 40), gap = field(configuration, 44, 60);
+  Memory& memory = kToB ? core.l0b : core.l0a;
+  for (std::uint64_t index = 0; index < repeat; ++index) {
+    const std::uint8_t* in = core.l1.read(source + (start + index * stride) * kSquare, kSquare);
+    for (std::uint64_t half = 0; half < 2; ++half) {
+      const std::uint64_t fractal = index * (gap + 1) + half * (second + 1);
+      std::uint8_t* out = memory.write(target + fractal * kFractal, kFractal);
+      for (std::uint64_t line = 0; line < 16; ++line) {
+        for (std::uint64_t at = 0; at < kSide; ++at) out[line * kSide + at] = in[at * kSide + half * 16 + line];
+      }
+    }
+  }
+}
+
 // A bias row: 16-bit floats become fp32 on the way when `convert` is set.
 void to_bias_table(Core& core, std::uint64_t target, std::uint64_t source,
                    std::uint64_t configuration) {
@@ -207,8 +227,8 @@ const Instruction rows[] = {
     FLAGC_INSTRUCTION("LOAD.L1.TO.L0B.2D.V220.s8.addr", kMte1, "", load_2d<true>),
     FLAGC_INSTRUCTION("MOV.L1.TO.BT", kMte1, "gap of the source in 32, of the target in 64 bytes: not seen used", to_bias_table),
     FLAGC_REFUSED("LOAD.L1.TO.L0A.2D.V220.s4.addr", kMte1, "int4 has no kernel to try it on"),
-    FLAGC_REFUSED("LOAD.L1.TO.L0A.2D.TRANSPOSE.s8", kMte1, "its operand fields are not known yet"),
-    FLAGC_REFUSED("LOAD.L1.TO.L0B.2D.TRANSPOSE.s8", kMte1, "its operand fields are not known yet"),
+    FLAGC_INSTRUCTION("LOAD.L1.TO.L0A.2D.TRANSPOSE.s8", kMte1, "more than one square: unit of the source stride is uncertain (AscendC LoadDataWithTranspose)", load_2d_transposed<false>),
+    FLAGC_INSTRUCTION("LOAD.L1.TO.L0B.2D.TRANSPOSE.s8", kMte1, "more than one square: unit of the source stride is uncertain (AscendC LoadDataWithTranspose)", load_2d_transposed<true>),
     FLAGC_REFUSED("LOAD.L1.TO.L0B.2D.TRANSPOSE.s4", kMte1, "int4 has no kernel to try it on"),
     FLAGC_REFUSED("MOV.L1.TO.FB.v220", kMte1, "quantisation parameters are not implemented"),
     FLAGC_REFUSED("MOV.L1.TO.OUT.V220.CUBE", kMte3, "its operand fields are not known yet"),

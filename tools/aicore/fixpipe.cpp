@@ -26,12 +26,19 @@ void fixpipe(Core& core, std::uint64_t target, std::uint64_t source, std::uint64
   if (relu > 1) refuse("a fixpipe with leaky or parametric ReLU");
   if (quantisation != kMode) refuse("a fixpipe with quantisation parameters");
   if (field(core.nd_parameters, 0, 16) != 1) refuse("a fixpipe of several matrices (SET.ND.PARA)");
+  if (m == 0 || n == 0) return;
+  // Mix kernels move whole tiles through the workspace, also where nothing was computed.
+  const bool to_scratch = core.gm->scratch(target, n * sizeof(Out));
   for (std::uint64_t row = 0; row < m; ++row) {
     Out* out = reinterpret_cast<Out*>(core.gm->write(target + row * target_stride * sizeof(Out), n * sizeof(Out)));
     for (std::uint64_t first = 0; first < n; first += 16) {
       const std::uint64_t width = std::min<std::uint64_t>(16, n - first);
-      const In* in = reinterpret_cast<const In*>(
-          core.l0c.read(source + (first / 16 * source_stride + row) * 64, width * 4, 64));
+      const std::uint64_t at_source = source + (first / 16 * source_stride + row) * 64;
+      if (to_scratch && !core.l0c.written(at_source, width * 4)) {
+        std::fill_n(reinterpret_cast<std::uint16_t*>(out + first), width * sizeof(Out) / 2, kPoison);
+        continue;
+      }
+      const In* in = reinterpret_cast<const In*>(core.l0c.read(at_source, width * 4, 64));
       for (std::uint64_t at = 0; at < width; ++at) {
         In value = in[at];
         if (relu == 1 && value < 0) value = 0;

@@ -70,6 +70,7 @@ struct Region {
   std::uint64_t begin = 0;
   std::uint64_t bytes = 0;
   bool writable = true;
+  bool scratch = false;  // the launch's workspace: undefined values may go there, as long as nobody uses them
   std::string name;
 };
 
@@ -78,6 +79,9 @@ class GlobalMemory {
   explicit GlobalMemory(std::vector<Region> regions);
   const std::uint8_t* read(std::uint64_t address, std::uint64_t bytes) const;
   std::uint8_t* write(std::uint64_t address, std::uint64_t bytes) const;
+  bool scratch(std::uint64_t address, std::uint64_t bytes) const {
+    return find(address, bytes, "writes").scratch;
+  }
 
  private:
   const Region& find(std::uint64_t address, std::uint64_t bytes, const char* verb) const;

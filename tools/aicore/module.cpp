@@ -76,8 +76,11 @@ NB_MODULE(_aicore, m) {
   nb::class_<Region>(m, "Region")
       .def("__init__",
            [](Region* self, std::uint64_t begin, std::uint64_t bytes, bool writable,
-              std::string name) { new (self) Region{begin, bytes, writable, std::move(name)}; },
-           nb::arg("begin"), nb::arg("bytes"), nb::arg("writable"), nb::arg("name"));
+              bool scratch, std::string name) {
+             new (self) Region{begin, bytes, writable, scratch, std::move(name)};
+           },
+           nb::arg("begin"), nb::arg("bytes"), nb::arg("writable"), nb::arg("scratch"),
+           nb::arg("name"));
 
   nb::class_<Fault>(m, "Fault")
       .def_ro("kind", &Fault::kind)

@@ -66,7 +66,7 @@ def marshal(
         if kind.startswith("ptr"):
             pointer, extent = pointer_and_bytes(value)
             words.append(pointer)
-            regions.append(native().Region(pointer, extent, True, name))
+            regions.append(native().Region(pointer, extent, True, False, name))
         elif isinstance(value, int | float) or hasattr(value, "item"):
             words.append(word(value.item() if hasattr(value, "item") else value, kind))
         else:

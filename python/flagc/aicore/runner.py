@@ -94,7 +94,7 @@ class EmulatedKernel:
         workspace = np.full(blocks * (self.facts.workspace_bytes or 0) // 2 + 1, _POISON, np.uint16)
         lock = np.zeros(_LOCK_BYTES, np.uint8)
         for scratch, name in ((lock, "the block lock"), (workspace, "the workspace")):
-            regions.append(native().Region(scratch.ctypes.data, scratch.nbytes, True, name))
+            regions.append(native().Region(scratch.ctypes.data, scratch.nbytes, True, True, name))
         words = [0, lock.ctypes.data, workspace.ctypes.data, *words, *sizes]
         outcome = native().run(
             aic=self._address("aic"),

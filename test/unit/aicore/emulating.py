@@ -1,4 +1,4 @@
-"""Compile kernels for Ascend and load them into the emulator; each specialisation once a session."""
+"""Compile kernels for Ascend and load them into the emulator, each specialisation once."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import aicore_kernels
+
 from flagc.aicore import EmulatedKernel
 from flagc.pipeline.compiler import CompileRequest, compile_kernel
 from flagc.pipeline.loading import load_installed_passes
@@ -68,7 +69,7 @@ def emulated(
 def gemm(
     kind: str, out: str, tile: tuple[int, int, int] = (64, 64, 64), order: str = "NN"
 ) -> EmulatedKernel:
-    """`order` says of A and B whether they are transposed: their rows are then contiguous in m, k."""
+    """`order`: for A and for B, T when the tensor is stored transposed."""
     strides = {
         "sam" if order[0] == "T" else "sak": 1,
         "sbk" if order[1] == "T" else "sbn": 1,

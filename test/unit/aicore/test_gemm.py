@@ -36,9 +36,8 @@ def check_floats(c: torch.Tensor, a: torch.Tensor, b: torch.Tensor, accumulate: 
     """Within one unit in the last place of the rounded result, or what fp32 sums can do."""
     exact = a.double() @ b.double()
     rounded = exact.to(c.dtype)
-    unit = (
-        torch.nextafter(rounded.abs(), torch.full_like(rounded, torch.inf)) - rounded.abs()
-    ).double()
+    above = torch.nextafter(rounded.abs(), torch.full_like(rounded, torch.inf))
+    unit = (above - rounded.abs()).double()
     sums = a.double().abs() @ b.double().abs()
     error = (c.double() - rounded.double()).abs()
     assert bool((error <= torch.maximum(unit, accumulate * sums)).all())
@@ -66,6 +65,16 @@ def test_small_integers_are_exact_in_every_order(kind: str, order: str) -> None:
     b = torch.randint(-3, 4, (k, n), generator=random).to(dtype)
     c = product(gemm(kind, "fp32", order=order), a, b, torch.float32, order)
     assert torch.equal(c, a.float() @ b.float())
+
+
+@pytest.mark.parametrize("shape", SHAPES)
+def test_int8_products_are_exact(shape: tuple[int, int, int]) -> None:
+    m, n, k = shape
+    random = torch.Generator().manual_seed(m)
+    a = torch.randint(-128, 128, (m, k), generator=random, dtype=torch.int8)
+    b = torch.randint(-128, 128, (k, n), generator=random, dtype=torch.int8)
+    c = product(gemm("i8", "i32"), a, b, torch.int32)
+    assert torch.equal(c, (a.double() @ b.double()).to(torch.int32))
 
 
 def test_512_cubed_with_two_threads_equals_one() -> None:

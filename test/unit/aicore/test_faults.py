@@ -1,0 +1,150 @@
+"""What a kernel can do wrong, and what the emulator says about it."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from assembling import L0C, MTE2, MTE3, UB, Program, V, at, load, run, word
+from emulating import gemm
+
+from flagc.aicore import KernelFault
+from flagc.errors import UsageError
+
+X = np.arange(64, dtype=np.float32)
+MOVE_IN = "MOV.OUT.TO.UB.ALIGN.b32.V220"
+UNARY = 1 | 1 << 16 | 8 << 32 | 8 << 40 | 1 << 56
+
+
+def fault(program: Program, *tensors: np.ndarray, core: str = "aiv") -> KernelFault:
+    with pytest.raises(KernelFault) as caught:
+        run(program, *tensors, core=core)
+    return caught.value
+
+
+def test_read_of_bytes_that_nobody_wrote() -> None:
+    program = Program().to_ub(0, 0, 128).count(64)
+    found = fault(program.do("VEXP.f32", at(UB, 1024), at(UB, 0), word(UNARY)), X, X)
+    assert found.fault.kind == "unwritten"
+    assert "block 0 (AIV): VEXP.f32 on pipe V: reads UB at 0x80, which nothing has" in str(found)
+    # A count that ends where the data end is fine.
+    program = Program().to_ub(0, 0, 128).count(32)
+    run(program.do("VEXP.f32", at(UB, 1024), at(UB, 0), word(UNARY)), X, X)
+
+
+def test_checks_can_be_switched_off() -> None:
+    program = Program().count(64).do("VEXP.f32", at(UB, 1024), at(UB, 0), word(UNARY))
+    run(program, X, X, checks=False)
+
+
+@pytest.mark.parametrize(("offset", "size"), [(0, 260), (-4, 8), (256, 4), (252, 8)])
+def test_access_outside_a_tensor(offset: int, size: int) -> None:
+    program = Program()
+    source = program.tensor(0, offset)
+    program.do(MOVE_IN, at(UB, 0), source, word(1 << 4 | size << 16), word(0))
+    found = fault(program, X[:64].copy(), np.zeros(1, np.float32))
+    assert found.fault.kind == "out-of-bounds"
+    assert f"reads {size} bytes of global memory outside the tensors" in str(found)
+
+
+def test_views_are_no_wider_than_what_they_hold() -> None:
+    program = Program()
+    source = program.tensor(0)
+    program.do(MOVE_IN, at(UB, 0), source, word(1 << 4 | 128 << 16), word(0))
+    other = np.zeros(1, np.float32)
+    run(program, X[8:40], other)
+    assert fault(program, X[8:39], other).fault.kind == "out-of-bounds"
+
+
+def test_access_outside_a_memory() -> None:
+    program = Program().count(64)
+    program.do("MOVEV.f32", at(UB, 192 * 1024 - 128), "float 1.0", word(UNARY))
+    found = fault(program, X, X)
+    assert "leave UB, which has 196608 bytes" in str(found)
+
+
+def test_misaligned_vector_operand() -> None:
+    program = Program().to_ub(0, 0, 256).count(8)
+    found = fault(program.do("VEXP.f32", at(UB, 1024), at(UB, 4), word(UNARY)), X, X)
+    assert "address 0x4 of UB is not a multiple of 32 bytes" in str(found)
+
+
+def test_wait_without_set() -> None:
+    flags = [word(MTE2), word(V), word(3)]
+    found = fault(Program().do("WAIT.FLAG.IMM", *flags), X, X)
+    assert "V waits for flag 3 from MTE2, which nothing before it sets" in str(found)
+    # Neither the other direction nor another event will do.
+    for pipes in ((V, MTE2, 3), (MTE2, V, 2), (MTE2, MTE3, 3)):
+        program = Program().do("SET.FLAG.IMM", *map(word, pipes)).do("WAIT.FLAG.IMM", *flags)
+        assert fault(program, X, X).fault.kind == "wait-without-set"
+
+
+def test_flag_left_over() -> None:
+    found = fault(Program().do("SET.FLAG.IMM", word(MTE2), word(V), word(5)), X, X)
+    assert "flag 5 from MTE2 to V was set 1 time(s) more than" in str(found)
+
+
+def test_deadlock_names_who_waits_for_what() -> None:
+    wait = [word(MTE2), word(0)]
+    cube = Program(0).do("SYNC.BLOCK.WAIT", word(1), *wait, word(4))
+    vector = Program(0).do("SYNC.BLOCK.WAIT", word(2), *wait, word(7))
+    with pytest.raises(KernelFault) as caught:
+        load(aic=cube, aiv=vector).run((1,), [])
+    assert caught.value.fault.kind == "deadlock"
+    assert (
+        "deadlock: AIC waits for cross-core flag 4 of both AIVs; AIV 0 waits for cross-core flag 7 "
+        "of the AIC; AIV 1 waits for cross-core flag 7 of the AIC"
+    ) in str(caught.value)
+
+
+def test_cross_core_flags_count_and_need_both_vector_cores() -> None:
+    sync = [word(MTE2), word(0)]
+    cube = Program(0).do("SYNC.BLOCK.SET", word(1), *sync, word(2))
+    cube.do("SYNC.BLOCK.SET", word(1), *sync, word(2)).do(
+        "SYNC.BLOCK.WAIT", word(1), *sync, word(3)
+    )
+    vector = Program(0).do("SYNC.BLOCK.WAIT", word(2), *sync, word(2))
+    vector.do("SYNC.BLOCK.WAIT", word(2), *sync, word(2)).do(
+        "SYNC.BLOCK.SET", word(2), *sync, word(3)
+    )
+    assert load(aic=cube, aiv=vector).run((3,), []).blocks == 3
+
+
+def test_cross_core_flag_left_over() -> None:
+    cube = Program(0).do("SYNC.BLOCK.SET", word(1), word(MTE2), word(0), word(2))
+    with pytest.raises(KernelFault, match="cross-core flag 2 to AIV 0 was set more often"):
+        load(aic=cube, aiv=Program(0)).run((1,), [])
+
+
+def test_undefined_accumulators_do_not_reach_a_tensor() -> None:
+    options = 16 | 1 << 43
+    program = Program().do("SET.ND.PARA", word(1))
+    target = program.tensor(0)
+    shape = word(16 << 4 | 1 << 16 | 16 << 32)
+    program.do("FIX.L0C.TO.OUT.f32", target, at(L0C, 0), shape, word(options))
+    assert fault(program, X.copy(), X, core="aic").fault.kind == "unwritten"
+
+
+def test_the_lowest_faulty_block_is_reported() -> None:
+    a = np.zeros((200, 64), np.float16)
+    b = np.zeros((64, 64), np.float16)
+    c = np.zeros((128, 64), np.float16)  # too small: the last blocks write behind it
+    with pytest.raises(
+        KernelFault, match=r"block 2 \(AIC\): FIX.L0C.TO.OUT.f2h .* writes 128 bytes"
+    ):
+        gemm("fp16", "fp16").run((4, 1), [a, b, c, 200, 64, 64, 64, 64, 64], threads=1)
+
+
+def test_refused_instruction_says_why() -> None:
+    program = Program().do("MAD.s4", at(5, 0), at(3, 0), at(4, 0), word(0))
+    assert "MAD.s4 on pipe M: int4 has no kernel" in str(fault(program, X, X, core="aic"))
+
+
+def test_bad_launches() -> None:
+    kernel = load(aiv=Program(1))
+    with pytest.raises(UsageError, match="takes 1 arguments, 2 were given"):
+        kernel.run((1,), [X, X])
+    with pytest.raises(UsageError, match="takes a tensor or an array"):
+        kernel.run((1,), [5])
+    with pytest.raises(UsageError, match="at most 65535"):
+        kernel.run((65536,), [X])
+    assert kernel.run((0, 4), [X]).blocks == 0
