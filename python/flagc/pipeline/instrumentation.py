@@ -55,6 +55,20 @@ class Records:
     printed: list[PrintedIr] = field(default_factory=list)
 
 
+_listeners: list[Callable[[], None]] = []
+
+
+def heartbeat() -> None:
+    """Tell whoever limits the time of a step that it is getting on, though in the same step."""
+    for listener in _listeners:
+        listener()
+
+
+def on_heartbeat(listener: Callable[[], None]) -> None:
+    """Call `listener` at every heartbeat of this process."""
+    _listeners.append(listener)
+
+
 class Journal:
     """Notes where a compilation is, so that a parent process can tell where it died.
 

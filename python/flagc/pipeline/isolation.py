@@ -23,7 +23,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from flagc.errors import EnvironmentProblem, FlagcError, KernelError
-from flagc.pipeline.instrumentation import Journal
+from flagc.pipeline.instrumentation import Journal, on_heartbeat
 from flagc.pipeline.stderr_capture import keep_captures_in
 
 Result = TypeVar("Result")
@@ -102,6 +102,10 @@ class _DiskJournal(Journal):
         else:
             target.unlink(missing_ok=True)
         self._file.write(json.dumps({"stage": stage, "step": step, "native": native}) + "\n")
+
+    def touch(self) -> None:
+        """Let the parent see that the step is getting on: it watches the journal's size."""
+        self._file.write("\n")
 
     def changed(self, pass_name: str, summary: str) -> None:
         self._file.write(json.dumps({"by": pass_name, "changed": summary}) + "\n")
@@ -197,7 +201,9 @@ def _child(function: Callable[[Journal], Any], folder: Path, detailed: bool) -> 
         keep_captures_in(folder)
         outcome: tuple[str, Any]
         try:
-            outcome = ("result", function(_DiskJournal(folder, detailed=detailed)))
+            journal = _DiskJournal(folder, detailed=detailed)
+            on_heartbeat(journal.touch)
+            outcome = ("result", function(journal))
         except FlagcError as error:
             outcome = ("error", error)
         except OSError as error:

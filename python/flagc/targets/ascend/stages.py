@@ -11,6 +11,7 @@ from flagc.errors import KernelError, UsageError
 from flagc.ir import triton_bridge
 from flagc.ir.module import Module
 from flagc.pipeline.diagnostics import Diagnostic, StepCrash
+from flagc.pipeline.instrumentation import heartbeat
 from flagc.pipeline.stages import Payload, Stage, StepObserver, number_repeats
 from flagc.pipeline.stderr_capture import captured_stderr
 from flagc.targets.ascend import toolchain
@@ -88,6 +89,7 @@ class VendorStage(Stage):
         self, error: VendorError, *, linalg: str | None = None, ttir: str | None = None
     ) -> KernelError:
         """Return the failure of a vendor tool in terms of the kernel."""
+        heartbeat()  # finding the pass or the op takes about as long as failing did
         found = diagnose(error, self.chip.name, linalg_text=linalg, ttir_text=ttir)
         place = f"{found.file}:{found.line}: " if found.file and found.line else ""
         text = f"{place}error: {found.message} [stage {self.name}]"
