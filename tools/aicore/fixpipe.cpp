@@ -1,6 +1,7 @@
 // FIX.L0C.TO.OUT: accumulators from L0C ([n/16][rows][16]) to rows in global memory.
 #include <algorithm>
 
+#include "half_arrays.h"
 #include "instruction.h"
 #include "number.h"
 
@@ -14,6 +15,17 @@ struct Tag {};
 constexpr std::uint64_t kNoQuant = 0, kToHalf = 1, kToBfloat = 16;
 
 [[noreturn]] void refuse(const char* reason) { throw Fault{"refused", reason}; }
+
+template <class In, class Out>
+void store(const In* value, Out* out, std::uint64_t count) {
+  if constexpr (std::is_same_v<Out, Half>) {
+    to_halves(value, out, count);
+  } else if constexpr (std::is_same_v<In, Out>) {
+    std::memcpy(out, value, count * sizeof(Out));
+  } else {
+    for (std::uint64_t at = 0; at < count; ++at) out[at] = from_float<Out>(value[at]);
+  }
+}
 
 template <class In, class Out, std::uint64_t kMode>
 void fixpipe(Core& core, std::uint64_t target, std::uint64_t source, std::uint64_t shape,
@@ -39,15 +51,9 @@ void fixpipe(Core& core, std::uint64_t target, std::uint64_t source, std::uint64
         continue;
       }
       const In* in = reinterpret_cast<const In*>(core.l0c.read(at_source, width * 4, 64));
-      for (std::uint64_t at = 0; at < width; ++at) {
-        In value = in[at];
-        if (relu == 1 && value < 0) value = 0;
-        if constexpr (std::is_same_v<In, Out>) {
-          out[first + at] = value;
-        } else {
-          out[first + at] = from_float<Out>(value);
-        }
-      }
+      In value[16];
+      for (std::uint64_t at = 0; at < width; ++at) value[at] = relu == 1 && in[at] < 0 ? In{0} : in[at];
+      store(value, out + first, width);
     }
   }
 }

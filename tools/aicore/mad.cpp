@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <vector>
 
+#include "half_arrays.h"
 #include "instruction.h"
 #include "number.h"
 
@@ -105,9 +106,55 @@ inline auto widen(T value) {
 // One fractal of 16 rows of C0 elements, widened.
 template <class T, class S>
 [[gnu::always_inline]] inline void widen_fractal(const T* in, S* out) {
-  for (int at = 0; at < 512 / static_cast<int>(sizeof(T)); ++at) out[at] = widen(in[at]);
+  if constexpr (std::is_same_v<T, Half>) {
+    to_floats(in, out, 512 / sizeof(T));
+  } else {
+    for (int at = 0; at < 512 / static_cast<int>(sizeof(T)); ++at) out[at] = widen(in[at]);
+  }
 }
 
+// 16x16 elements of 32 bits: halves are exchanged between lines at distance 1, 2, 4 and 8.
+template <class V>
+[[gnu::always_inline]] inline void transpose_square(V (&line)[16]) {
+#define FLAGC_EXCHANGE(step, low, high)                                       \
+  for (int i = 0; i < 16; ++i) {                                              \
+    if (i & step) continue;                                                   \
+    const V a = line[i], b = line[i + step];                                  \
+    line[i] = __builtin_shufflevector(a, b, FLAGC_LANES low);                 \
+    line[i + step] = __builtin_shufflevector(a, b, FLAGC_LANES high);         \
+  }
+#define FLAGC_LANES(...) __VA_ARGS__
+  FLAGC_EXCHANGE(1, (0, 16, 2, 18, 4, 20, 6, 22, 8, 24, 10, 26, 12, 28, 14, 30),
+                 (1, 17, 3, 19, 5, 21, 7, 23, 9, 25, 11, 27, 13, 29, 15, 31))
+  FLAGC_EXCHANGE(2, (0, 1, 16, 17, 4, 5, 20, 21, 8, 9, 24, 25, 12, 13, 28, 29),
+                 (2, 3, 18, 19, 6, 7, 22, 23, 10, 11, 26, 27, 14, 15, 30, 31))
+  FLAGC_EXCHANGE(4, (0, 1, 2, 3, 16, 17, 18, 19, 8, 9, 10, 11, 24, 25, 26, 27),
+                 (4, 5, 6, 7, 20, 21, 22, 23, 12, 13, 14, 15, 28, 29, 30, 31))
+  FLAGC_EXCHANGE(8, (0, 1, 2, 3, 4, 5, 6, 7, 16, 17, 18, 19, 20, 21, 22, 23),
+                 (8, 9, 10, 11, 12, 13, 14, 15, 24, 25, 26, 27, 28, 29, 30, 31))
+#undef FLAGC_LANES
+#undef FLAGC_EXCHANGE
+}
+
+// One fractal of B, [16 n][C0 k], as `width` lines of 16 n.
+template <class T, class S>
+[[gnu::always_inline]] inline void unpack_b(const S* fractal, S* out, std::uint64_t width) {
+  constexpr std::uint64_t kC0 = 32 / sizeof(T);
+  if constexpr (kC0 == 16) {
+    if (width == 16) {
+      Row line[16];
+      std::memcpy(line, fractal, sizeof line);
+      transpose_square(line);
+      std::memcpy(out, line, sizeof line);
+      return;
+    }
+  }
+  for (std::uint64_t at = 0; at < width; ++at) {
+    for (std::uint64_t column = 0; column < 16; ++column) out[at * 16 + column] = fractal[column * kC0 + at];
+  }
+}
+
+// A as rows of k, B as lines of 16 n for each fractal of n, both widened.
 template <class T, class S>
 [[gnu::always_inline]] inline void pack(const T* a, const T* b, S* left, S* right, Shape shape) {
   constexpr std::uint64_t kC0 = 32 / sizeof(T);
@@ -118,20 +165,20 @@ template <class T, class S>
     for (std::uint64_t f = 0; f < used; ++f) {
       widen_fractal(a + (i * shape.k_fractals + f) * kElements, fractal);
       const std::uint64_t width = std::min(kC0, shape.k - f * kC0);
+      S* out = left + i * 16 * shape.k + f * kC0;
       for (std::uint64_t row = 0; row < 16; ++row) {
-        S* out = left + (i * 16 + row) * shape.k + f * kC0;
-        for (std::uint64_t at = 0; at < width; ++at) out[at] = fractal[row * kC0 + at];
+        if (width == kC0) {
+          std::memcpy(out + row * shape.k, fractal + row * kC0, kC0 * sizeof(S));
+        } else {
+          std::memcpy(out + row * shape.k, fractal + row * kC0, width * sizeof(S));
+        }
       }
     }
   }
-  for (std::uint64_t f = 0; f < used; ++f) {
-    const std::uint64_t width = std::min(kC0, shape.k - f * kC0);
-    for (std::uint64_t j = 0; j < shape.n_fractals; ++j) {
+  for (std::uint64_t j = 0; j < shape.n_fractals; ++j) {
+    for (std::uint64_t f = 0; f < used; ++f) {
       widen_fractal(b + (f * shape.n_fractals + j) * kElements, fractal);
-      S* out = right + (j * shape.k + f * kC0) * 16;
-      for (std::uint64_t at = 0; at < width; ++at) {
-        for (std::uint64_t column = 0; column < 16; ++column) out[at * 16 + column] = fractal[column * kC0 + at];
-      }
+      unpack_b<T>(fractal, right + (j * shape.k + f * kC0) * 16, std::min(kC0, shape.k - f * kC0));
     }
   }
 }
@@ -140,12 +187,16 @@ FLAGC_DISPATCH(multiply_float, (const float* a, const float* b, float* c, Shape 
 FLAGC_DISPATCH(multiply_int, (const std::int32_t* a, const std::int32_t* b, std::int32_t* c, Shape shape),
                (a, b, c, shape))
 
-[[gnu::always_inline]] inline void pack_half_body(const Half* a, const Half* b, float* left,
-                                                  float* right, Shape shape) {
-  pack(a, b, left, right, shape);
-}
-FLAGC_DISPATCH(pack_half, (const Half* a, const Half* b, float* left, float* right, Shape shape),
-               (a, b, left, right, shape))
+#define FLAGC_PACK(name, T, S)                                                                      \
+  [[gnu::always_inline]] inline void name##_body(const T* a, const T* b, S* left, S* right, Shape shape) { \
+    pack(a, b, left, right, shape);                                                                 \
+  }                                                                                                 \
+  FLAGC_DISPATCH(name, (const T* a, const T* b, S* left, S* right, Shape shape), (a, b, left, right, shape))
+FLAGC_PACK(pack_all, Half, float)
+FLAGC_PACK(pack_all, Bfloat, float)
+FLAGC_PACK(pack_all, float, float)
+FLAGC_PACK(pack_all, std::int8_t, std::int32_t)
+#undef FLAGC_PACK
 
 // HF32 keeps 11 bits of fraction. Bit 47 of CTRL chooses the rounding; nearest even is used here.
 float to_hf32(float value) {
@@ -190,11 +241,7 @@ void mad(Core& core, std::uint64_t c, std::uint64_t a, std::uint64_t b, std::uin
   const std::uint64_t size = left_size + shape.n_fractals * shape.k * 16;
   if (packed.size() < size) packed.resize(size);
   S* packed_right = packed.data() + left_size;
-  if constexpr (std::is_same_v<T, Half>) {
-    pack_half(left, right, packed.data(), packed_right, shape);
-  } else {
-    pack(left, right, packed.data(), packed_right, shape);
-  }
+  pack_all(left, right, packed.data(), packed_right, shape);
   if constexpr (std::is_same_v<T, float>) {
     if (field(core.control, kHf32Bit, kHf32Bit + 1)) {
       for (std::uint64_t at = 0; at < size; ++at) packed[at] = to_hf32(packed[at]);

@@ -109,6 +109,10 @@ template <class T>
 void gather(Core& core, const Operand& operand, std::uint64_t repeat, const Lanes& lanes, T* out) {
   constexpr unsigned kPerBlock = kVectorBlock / sizeof(T);
   const std::uint64_t start = operand.address + repeat * operand.repeat_stride * kVectorBlock;
+  if (lanes.all && operand.block_stride == 1) {
+    std::memcpy(out, core.ub.read(start, lanes.count * sizeof(T)), lanes.count * sizeof(T));
+    return;
+  }
   for (unsigned first = 0; first < lanes.count; first += kPerBlock) {
     unsigned begin = 0, end = 0;
     if (!block_range(lanes, first, kPerBlock, begin, end)) continue;
@@ -124,6 +128,10 @@ template <class T>
 void scatter(Core& core, const Operand& operand, std::uint64_t repeat, const Lanes& lanes, const T* in) {
   constexpr unsigned kPerBlock = kVectorBlock / sizeof(T);
   const std::uint64_t start = operand.address + repeat * operand.repeat_stride * kVectorBlock;
+  if (lanes.all && operand.block_stride == 1) {
+    std::memcpy(core.ub.write(start, lanes.count * sizeof(T)), in, lanes.count * sizeof(T));
+    return;
+  }
   for (unsigned first = 0; first < lanes.count; first += kPerBlock) {
     unsigned begin = 0, end = 0;
     if (!block_range(lanes, first, kPerBlock, begin, end)) continue;
