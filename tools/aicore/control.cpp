@@ -14,7 +14,11 @@ void set_flag(Core& core, std::uint64_t source, std::uint64_t target, std::uint6
 void wait_flag(Core& core, std::uint64_t source, std::uint64_t target, std::uint64_t event) {
   core.wait_flag(source, target, event);
 }
-void barrier(Core&, std::uint64_t) {}
+// Only PIPE_ALL orders different pipes.
+void barrier(Core& core, std::uint64_t pipe) {
+  if (core.checks && pipe == static_cast<std::uint64_t>(Pipe::kAll)) core.clocks.meet();
+}
+void set_line(Core& core, std::uint64_t line) { core.line = static_cast<std::int64_t>(line); }
 void no_effect(Core&, std::uint64_t, std::uint64_t) {}
 void trap(Core&) {
   throw Fault{"trap", "the device library gave up (for instance, a tile does not fit L0A or L0B)",
@@ -100,6 +104,7 @@ const Instruction rows[] = {
     FLAGC_INSTRUCTION("GET.ACC.VAL", kS, "sum over all repeats of the last VCADD (GetReduceRepeatSumSpr)", get_accumulator),
     FLAGC_INSTRUCTION("GET.MAX.MIN.CNT", kS, "over all repeats of the last VCMAX/VCMIN: value in the low, index in the high half (GetReduceRepeatMaxMinSpr)", get_max_min),
     FLAGC_INSTRUCTION("GET.RSVD.CNT", kS, "elements that the last VREDUCEv2 kept", get_kept),
+    FLAGC_INSTRUCTION("LINE", kS, "of ours: the kernel's source line, for diagnostics", set_line),
     FLAGC_INSTRUCTION("ON.CHIP.BASE", kS, "", on_chip_base),
     FLAGC_INSTRUCTION("SYNC.BLOCK.SET", kS, "", sync_set),
     FLAGC_INSTRUCTION("SYNC.BLOCK.WAIT", kS, "", sync_wait),

@@ -35,6 +35,12 @@ void Core::begin_block(std::int64_t block_, int sub_block_, bool checks_) {
   fault.reset();
   instruction = nullptr;
   instruction_count = 0;
+  line = 0;
+  clocks.forget_flags();
+  clocks.meet();
+  for (Memory* memory : {&l1, &l0a, &l0b, &l0c, &bt, &fb, &ub}) {
+    memory->watch(checks ? &clocks : nullptr);
+  }
   if (kind == CoreKind::kAic) {
     for (Memory* memory : {&l1, &l0a, &l0b, &l0c, &bt, &fb}) memory->reset(checks);
   } else {
@@ -75,6 +81,7 @@ void Core::set_flag(std::uint64_t source, std::uint64_t target, std::uint64_t ev
   std::uint8_t& count = flag(source, target, event);
   if (count == 255) throw Fault{"flag-overflow", "a flag was set 256 times without a wait"};
   ++count;
+  if (checks) clocks.set(source, (source * kPipes + target) * kEvents + event);
 }
 
 void Core::wait_flag(std::uint64_t source, std::uint64_t target, std::uint64_t event) {
@@ -86,10 +93,12 @@ void Core::wait_flag(std::uint64_t source, std::uint64_t target, std::uint64_t e
     throw Fault{"wait-without-set", text.str()};
   }
   --count;
+  if (checks) clocks.wait(target, (source * kPipes + target) * kEvents + event);
 }
 
 void Core::begin(const Instruction& next) {
   instruction = &next;
+  if (checks) clocks.issue(static_cast<int>(next.pipe));
   ++instruction_count;
 }
 
@@ -99,6 +108,7 @@ void Core::fail() {
   fault->core = kind == CoreKind::kAic ? "AIC" : "AIV";
   fault->block = block;
   fault->sub_block = sub_block;
+  fault->line = line;
   fault->index = instruction_count;
   fault->return_address = return_address;
   std::longjmp(exit, 1);

@@ -15,7 +15,6 @@ enum class Pipe { kS = 0, kV = 1, kM = 2, kMte1 = 3, kMte2 = 4, kMte3 = 5, kAll 
 constexpr int kPipes = 11;
 constexpr int kEvents = 8;
 constexpr int kCrossFlags = 16;
-const char* pipe_name(int pipe);
 
 enum class CoreKind { kAic, kAiv };
 
@@ -78,6 +77,8 @@ class Core {
   std::uint64_t accumulator = 0, max_min = 0, kept_count = 0;
   std::array<std::array<std::uint64_t, 8>, 8> transpose_addresses{};
 
+  PipeClocks clocks;
+  std::int64_t line = 0;  // of the kernel, as compiled code last said
   std::uint64_t macs = 0;
   std::uint64_t instruction_count = 0;
   const Instruction* instruction = nullptr;

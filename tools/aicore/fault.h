@@ -9,6 +9,8 @@ namespace flagc::aicore {
 
 struct Instruction;
 
+const char* pipe_name(int pipe);
+
 // Thrown by instruction handlers, caught at the border to compiled code (instruction.h), which has
 // no unwind tables. `instruction`, `pipe`, `block` and `sub_block` are filled in there.
 struct Fault {
@@ -29,6 +31,7 @@ struct Fault {
   std::int64_t block = -1;
   int sub_block = 0;
   std::uint64_t index = 0;           // of the instruction in this core's program order
+  std::int64_t line = 0;  // of the kernel, 0 when not known
   std::uint64_t return_address = 0;  // in the compiled kernel
 };
 

@@ -38,6 +38,7 @@ void fixpipe(Core& core, std::uint64_t target, std::uint64_t source, std::uint64
   if (relu > 1) refuse("a fixpipe with leaky or parametric ReLU");
   if (quantisation != kMode) refuse("a fixpipe with quantisation parameters");
   if (field(core.nd_parameters, 0, 16) != 1) refuse("a fixpipe of several matrices (SET.ND.PARA)");
+  if (field(options, 32, 34)) core.clocks.follow(static_cast<int>(Pipe::kFix), static_cast<int>(Pipe::kM));
   if (m == 0 || n == 0) return;
   // Mix kernels move whole tiles through the workspace, also where nothing was computed.
   const bool to_scratch = core.gm->scratch(target, n * sizeof(Out));

@@ -217,6 +217,8 @@ void mad(Core& core, std::uint64_t c, std::uint64_t a, std::uint64_t b, std::uin
   if (shape.m == 0 || shape.k == 0 || shape.n == 0) return;
   const bool k_aligned = field(configuration, 58, 59), bias = field(configuration, 62, 63),
              clear = field(configuration, 63, 64);
+  // With a unit flag, M and FIX take turns on the accumulators by themselves.
+  if (field(configuration, 55, 57)) core.clocks.follow(static_cast<int>(Pipe::kM), static_cast<int>(Pipe::kFix));
   if (bias) throw Fault{"refused", "MAD with a bias from BT is not implemented"};
   shape.m_padded = (shape.m + 15) / 16 * 16;
   shape.n_fractals = (shape.n + 15) / 16;

@@ -97,6 +97,8 @@ void Memory::move(std::uint64_t target, std::uint64_t source, std::uint64_t byte
   const std::uint64_t from = offset(source, bytes), to = offset(target, bytes);
   std::memmove(data_.get() + to, data_.get() + from, bytes);
   if (checks_) {
+    note(from, bytes, false);
+    note(to, bytes, true);
     std::memmove(written_.get() + to, written_.get() + from, bytes);
     // What scalar stores wrote counts as written: a byte that is not poison.
     for (std::uint64_t at = to; at < to + bytes; ++at) {
@@ -107,6 +109,22 @@ void Memory::move(std::uint64_t target, std::uint64_t source, std::uint64_t byte
   bytes_written += bytes;
 }
 
+void Memory::watch(const PipeClocks* clocks) {
+  clocks_ = clocks;
+  if (clocks != nullptr && log_ == nullptr) log_ = std::make_unique<AccessLog>(size_);
+}
+
+void Memory::note(std::uint64_t begin, std::uint64_t bytes, bool write) const {
+  if (clocks_ == nullptr) return;
+  const int other = log_->access(*clocks_, begin, bytes, write);
+  if (other < 0) return;
+  std::ostringstream text;
+  text << (write ? "writes " : "reads ") << name_ << " at " << hexadecimal(begin) << " (" << bytes
+       << " bytes), which pipe " << pipe_name(other)
+       << " has touched; no flag orders the two";
+  throw Fault{"race", text.str(), name_, begin, bytes};
+}
+
 const std::uint8_t* Memory::read(std::uint64_t address, std::uint64_t bytes,
                                  std::size_t alignment) const {
   const std::uint64_t start = offset(address, bytes);
@@ -114,14 +132,17 @@ const std::uint8_t* Memory::read(std::uint64_t address, std::uint64_t bytes,
     const std::size_t unit = alignment != 0 ? alignment : alignment_;
     if ((start & (unit - 1)) != 0) require_aligned(start, unit);
     check_written(start, bytes);
+    note(start, bytes, false);
   }
   bytes_read += bytes;
   return data_.get() + start;
 }
 
 const std::uint8_t* Memory::peek(std::uint64_t address, std::uint64_t bytes) const {
+  const std::uint64_t start = offset(address, bytes);
+  if (checks_) note(start, bytes, false);
   bytes_read += bytes;
-  return data_.get() + offset(address, bytes);
+  return data_.get() + start;
 }
 
 std::uint8_t* Memory::write(std::uint64_t address, std::uint64_t bytes, std::size_t alignment) {
@@ -130,6 +151,7 @@ std::uint8_t* Memory::write(std::uint64_t address, std::uint64_t bytes, std::siz
     const std::size_t unit = alignment != 0 ? alignment : alignment_;
     if ((start & (unit - 1)) != 0) require_aligned(start, unit);
     std::memset(written_.get() + start, 1, bytes);
+    note(start, bytes, true);
   }
   bytes_written += bytes;
   return data_.get() + start;
@@ -138,6 +160,7 @@ std::uint8_t* Memory::write(std::uint64_t address, std::uint64_t bytes, std::siz
 void Memory::scramble(std::uint64_t address, std::uint64_t bytes) {
   const std::uint64_t start = offset(address, bytes);
   if (!checks_) return;
+  note(start, bytes, true);
   for (std::uint64_t at = start; at < start + bytes; ++at) {
     data_.get()[at] = static_cast<std::uint8_t>(at % 2 == 0 ? kPoison & 0xFF : kPoison >> 8);
     written_.get()[at] = 0;

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "fault.h"
+#include "race.h"
 
 namespace flagc::aicore {
 
@@ -46,6 +47,8 @@ class Memory {
   std::uint64_t base() const { return reinterpret_cast<std::uint64_t>(data_.get()); }
   std::size_t size() const { return size_; }
   const char* name() const { return name_; }
+  // Watch accesses for races; `clocks` belongs to the core.
+  void watch(const PipeClocks* clocks);
   // Bytes moved by the current instruction, for the trace.
   mutable std::uint64_t bytes_read = 0;
   mutable std::uint64_t bytes_written = 0;
@@ -56,11 +59,14 @@ class Memory {
   };
   std::uint64_t first_unwritten(std::uint64_t begin, std::uint64_t end) const;
   void check_written(std::uint64_t begin, std::uint64_t bytes) const;
+  void note(std::uint64_t begin, std::uint64_t bytes, bool write) const;
 
   const char* name_;
   std::size_t size_;
   std::size_t alignment_;
   bool checks_ = true;
+  const PipeClocks* clocks_ = nullptr;
+  std::unique_ptr<AccessLog> log_;
   std::unique_ptr<std::uint8_t, Free> data_;
   std::unique_ptr<std::uint8_t, Free> written_;  // one byte a byte: 0 or 1
 };

@@ -93,6 +93,7 @@ NB_MODULE(_aicore, m) {
       .def_ro("core", &Fault::core)
       .def_ro("block", &Fault::block)
       .def_ro("sub_block", &Fault::sub_block)
+      .def_ro("line", &Fault::line)
       .def_ro("index", &Fault::index)
       .def_ro("return_address", &Fault::return_address);
 

@@ -33,7 +33,8 @@ class KernelFault(KernelError):
         if fault.core == "AIV" and fault.sub_block:
             where += f", sub-block {fault.sub_block}"
         instruction = f"{fault.instruction} on pipe {fault.pipe}: " if fault.instruction else ""
-        super().__init__(f"{kernel}: {where} ({fault.core}): {instruction}{fault.message}")
+        line = f"line {fault.line}, " if fault.line else ""
+        super().__init__(f"{kernel}: {line}{where} ({fault.core}): {instruction}{fault.message}")
 
 
 @dataclass(frozen=True)

@@ -83,6 +83,57 @@ def test_flag_left_over() -> None:
     assert "flag 5 from MTE2 to V was set 1 time(s) more than" in str(found)
 
 
+def unfenced_move(program: Program, offset: int) -> Program:
+    operands = [at(UB, offset), program.tensor(0), word(1 << 4 | 256 << 16), word(0)]
+    return program.do(MOVE_IN, *operands)
+
+
+def test_race_between_a_move_and_the_vector_unit() -> None:
+    program = unfenced_move(Program(), 0).count(64)
+    found = fault(program.do("VEXP.f32", at(UB, 1024), at(UB, 0), word(UNARY)), X, X)
+    assert found.fault.kind == "race"
+    message = "VEXP.f32 on pipe V: reads UB at 0x0 (256 bytes), which pipe MTE2 has touched"
+    assert message in str(found)
+
+
+def test_race_when_a_buffer_is_overwritten_before_its_reader_is_done() -> None:
+    program = unfenced_move(Program(), 0).fence(MTE2, V).count(64)
+    program.do("VEXP.f32", at(UB, 1024), at(UB, 0), word(UNARY))
+    early = fault(unfenced_move(program, 0), X, X)
+    assert "writes UB at 0x0 (256 bytes), which pipe V has touched" in str(early)
+
+
+@pytest.mark.parametrize("pipes", [[(V, MTE2)], [(V, MTE3), (MTE3, MTE2)], [(V, 0)]])
+def test_flags_order_pipes_also_by_way_of_others(pipes: list[tuple[int, int]]) -> None:
+    program = unfenced_move(Program(), 0).fence(MTE2, V).count(64)
+    program.do("VEXP.f32", at(UB, 1024), at(UB, 0), word(UNARY))
+    for source, target in pipes:
+        program.fence(source, target, 2)
+    run(unfenced_move(program, 0), X, X)
+
+
+def test_a_flag_set_too_early_orders_nothing() -> None:
+    flags = [word(V), word(MTE2), word(1)]
+    program = unfenced_move(Program(), 0).fence(MTE2, V).count(64).do("SET.FLAG.IMM", *flags)
+    program.do("VEXP.f32", at(UB, 1024), at(UB, 0), word(UNARY)).do("WAIT.FLAG.IMM", *flags)
+    assert fault(unfenced_move(program, 0), X, X).fault.kind == "race"
+
+
+def test_barrier_of_all_pipes_orders_them_and_that_of_one_does_not() -> None:
+    for pipe, races in ((6, False), (1, True)):
+        program = unfenced_move(Program(), 0).do("BARRIER", word(pipe)).count(64)
+        program.do("VEXP.f32", at(UB, 1024), at(UB, 0), word(UNARY))
+        if races:
+            assert fault(program, X, X).fault.kind == "race"
+        else:
+            run(program, X, X)
+
+
+def test_fault_names_the_source_line() -> None:
+    program = Program().do("LINE", word(17)).do("TRAP")
+    assert "k_aiv: line 17, block 0 (AIV): TRAP" in str(fault(program, X, X))
+
+
 def test_deadlock_names_who_waits_for_what() -> None:
     wait = [word(MTE2), word(0)]
     cube = Program(0).do("SYNC.BLOCK.WAIT", word(1), *wait, word(4))

@@ -1,0 +1,103 @@
+// Finds two pipes that touch the same on-chip bytes with no flag between them.
+//
+// Pipes run apart from each other, so program order says nothing across pipes. Each pipe has a clock
+// and knows how far it has seen every other pipe: from the scalar unit, which issues instructions, and
+// from the flags that it waited for (vector clocks). An access is a race when the last one that
+// conflicts with it, by another pipe, is later than what this pipe has seen. Memory is watched in
+// blocks of 32 bytes. Scalar loads and stores of compiled code are not seen.
+#pragma once
+
+#include <algorithm>
+#include <array>
+#include <cstdint>
+#include <deque>
+#include <vector>
+
+namespace flagc::aicore {
+
+constexpr int kClockPipes = 11;
+using Clocks = std::array<std::uint32_t, kClockPipes>;
+
+class PipeClocks {
+ public:
+  // An instruction starts on `pipe`.
+  void issue(int pipe) {
+    pipe_ = pipe;
+    join(seen_[index(pipe)], seen_[0]);
+    ++seen_[index(pipe)][index(pipe)];
+  }
+  void set(std::uint64_t source, std::size_t flag) {
+    // The flag goes through the source's queue, behind what the scalar unit knows by now.
+    join(seen_[source], seen_[0]);
+    flags_[flag].push_back(seen_[source]);
+  }
+  void wait(std::uint64_t target, std::size_t flag) {
+    if (flags_[flag].empty()) return;
+    join(seen_[target], flags_[flag].front());
+    flags_[flag].pop_front();
+  }
+  // `later` waits for all that `earlier` has begun (unit flags).
+  void follow(int later, int earlier) { join(seen_[index(later)], seen_[index(earlier)]); }
+  // Everybody waits for everybody: PIPE_ALL barriers, the beginning of a block.
+  void meet() {
+    Clocks all{};
+    for (const Clocks& clocks : seen_) join(all, clocks);
+    seen_.fill(all);
+  }
+  void forget_flags() {
+    for (auto& flag : flags_) flag.clear();
+  }
+  int pipe() const { return pipe_; }
+  std::uint32_t now() const { return seen_[index(pipe_)][index(pipe_)]; }
+  bool has_seen(int other, std::uint32_t time) const { return seen_[index(pipe_)][index(other)] >= time; }
+
+ private:
+  static std::size_t index(int pipe) { return static_cast<std::size_t>(pipe); }
+  static void join(Clocks& into, const Clocks& from) {
+    for (std::size_t pipe = 0; pipe < into.size(); ++pipe) into[pipe] = std::max(into[pipe], from[pipe]);
+  }
+  int pipe_ = 0;
+  std::array<Clocks, kClockPipes> seen_{};
+  std::vector<std::deque<Clocks>> flags_ = std::vector<std::deque<Clocks>>(kClockPipes * kClockPipes * 8);
+};
+
+// The last accesses to each block of one memory.
+class AccessLog {
+ public:
+  explicit AccessLog(std::size_t bytes) : blocks_((bytes + kUnit - 1) / kUnit) {}
+
+  // The pipe whose earlier access conflicts, or -1.
+  int access(const PipeClocks& clocks, std::uint64_t begin, std::uint64_t bytes, bool write) {
+    if (bytes == 0) return -1;
+    const int pipe = clocks.pipe();
+    int found = -1;
+    for (std::uint64_t at = begin / kUnit; at <= (begin + bytes - 1) / kUnit; ++at) {
+      Block& block = blocks_[at];
+      if (block.write_time != 0 && block.writer != pipe && !clocks.has_seen(block.writer, block.write_time)) {
+        found = block.writer;
+      }
+      if (write) {
+        for (int other = 0; other < kClockPipes; ++other) {
+          const std::uint32_t time = block.read_times[static_cast<std::size_t>(other)];
+          if (time != 0 && other != pipe && !clocks.has_seen(other, time)) found = other;
+        }
+        block.writer = pipe;
+        block.write_time = clocks.now();
+      } else {
+        block.read_times[static_cast<std::size_t>(pipe)] = clocks.now();
+      }
+    }
+    return found;
+  }
+
+ private:
+  static constexpr std::uint64_t kUnit = 32;
+  struct Block {
+    int writer = 0;
+    std::uint32_t write_time = 0;
+    Clocks read_times{};
+  };
+  std::vector<Block> blocks_;
+};
+
+}  // namespace flagc::aicore
