@@ -1,6 +1,6 @@
 """Record the corpus: run every case in a child process, write TTIR and a manifest per kernel set.
 
-    python tools/bench/corpus/capture.py --out /work/env/corpus-out
+    python tools/bench/corpus/capture.py --out corpus
 
 Sets: `nvidia` (FlagGems' common operators), `hopper` and `ascend` (its variants), `tutorials`.
 One `<kernel>.ttir` per distinct kernel (name and source), its first autotune configuration;
@@ -135,7 +135,7 @@ def report(manifest: dict[str, Any]) -> None:
 def main() -> int:
     """Record the requested sets, each in its own process since they pose as different devices."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--out", type=Path, default=Path("/work/env/corpus-out"))
+    parser.add_argument("--out", type=Path, default=Path("corpus"))
     parser.add_argument("--sets", nargs="+", choices=SETS, default=list(SETS))
     parser.add_argument("--timeout", type=float, default=90.0, help="seconds a case may be silent")
     parser.add_argument("--only", default="", help="record only cases whose name contains this")

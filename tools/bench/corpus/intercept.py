@@ -18,6 +18,9 @@ from triton.runtime import driver
 from triton.runtime.autotuner import Autotuner
 from triton.runtime.jit import JITFunction
 
+from flagc.frontend.recorder import RecordingDriver
+from flagc.targets.registry import target_by_name
+
 TARGET = GPUTarget("cuda", 90, 32)
 
 
@@ -49,55 +52,25 @@ class RejectedConfig(Exception):
     """Raised by a callback for a tuned launch that does not compile; the next one is tried."""
 
 
-class FakeUtils:
-    """Device properties that wrappers ask the driver for (an H100's)."""
+class CorpusDriver(RecordingDriver):
+    """flagc's driver without a device, with what FlagGems asks for beyond it."""
+
+    def __init__(self) -> None:
+        super().__init__(target_by_name("cuda:sm90"))
+        self.utils = self
 
     def get_device_properties(self, device: int = 0) -> dict[str, int]:
-        """Answer with figures large enough for every resource check, NPU core counts included."""
-        return {
-            "max_shared_mem": 232448,
-            "max_num_regs": 65536,
-            "multiprocessor_count": 132,
-            "warpSize": 32,
-            "sm_clock_rate": 1980000,
-            "mem_clock_rate": 2619000,
-            "mem_bus_width": 5120,
-            "num_aicore": 20,
-            "num_vectorcore": 40,
-        }
-
-
-class FakeDriver:
-    """As much of a Triton driver as binding a launch needs."""
-
-    utils = FakeUtils()
-
-    def get_current_target(self) -> GPUTarget:
-        """Target every kernel is bound and lowered for."""
-        return TARGET
-
-    def get_current_device(self) -> int:
-        """There is one device."""
-        return 0
-
-    def set_current_device(self, device: int) -> None:
-        """Nothing to select."""
-
-    def get_current_stream(self, device: int) -> int:
-        """The null stream."""
-        return 0
+        """Answer for a GPU and an NPU at once, with an H200's clocks."""
+        npu = target_by_name("ascend").device_properties()
+        gpu = target_by_name("cuda:sm90").device_properties()
+        clocks = {"sm_clock_rate": 1980000, "mem_clock_rate": 2619000, "mem_bus_width": 5120}
+        return {**npu, **gpu, **clocks}
 
     def get_device_interface(self) -> Any:
         """Triton asks for `torch.cuda`, which the fake torch device replaces."""
         import torch
 
         return torch.cuda
-
-    def get_active_torch_device(self) -> Any:
-        """Tensors live on the CPU."""
-        import torch
-
-        return torch.device("cpu")
 
 
 class LaunchedKernel:
@@ -112,7 +85,7 @@ class LaunchedKernel:
 
 def use_fake_driver() -> None:
     """Give Triton an active driver; libraries ask it for properties while they are imported."""
-    driver.set_active(FakeDriver())
+    driver.set_active(CorpusDriver())
 
 
 def config_size(config: triton.Config) -> int:

@@ -171,7 +171,7 @@ def summarize(outcomes: list[Outcome]) -> None:
 def main() -> int:
     """Run the chain on every kernel, or on those whose name contains `--only`."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--corpus", type=Path, default=Path("/work/env/corpus-out"))
+    parser.add_argument("--corpus", type=Path, default=Path("corpus"))
     parser.add_argument(
         "--adapter", type=Path, default=Path("/work/env/adapter/triton-adapter-opt")
     )
