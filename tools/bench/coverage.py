@@ -1,6 +1,6 @@
 """How much of a corpus of TTIR kernels flagc takes to the end of the Ascend chain.
 
-    python tools/bench/corpus/capture.py --out OUT      # once: record FlagGems' and tutorial kernels
+    python tools/bench/corpus/capture.py --out OUT  # once: record FlagGems' kernels
     python tools/bench/coverage.py OUT [--bare] [--stage final] [--json FILE]
 
 Prints the rate, and the refusals by class with an example of each. `--bare` leaves out flagc's own
