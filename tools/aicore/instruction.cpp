@@ -10,6 +10,7 @@ void register_vector_arithmetic(Table& table);
 void register_vector_compare(Table& table);
 void register_vector_convert(Table& table);
 void register_vector_move(Table& table);
+void register_vector_rearrange(Table& table);
 void register_vector_reduce(Table& table);
 
 const Table& Table::get() {
@@ -23,6 +24,7 @@ const Table& Table::get() {
     register_vector_compare(built);
     register_vector_convert(built);
     register_vector_move(built);
+    register_vector_rearrange(built);
     register_vector_reduce(built);
     return built;
   }();

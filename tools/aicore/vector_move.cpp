@@ -104,23 +104,38 @@ void broadcast_blocks(Core& core, std::uint64_t target, std::uint64_t source,
   }
 }
 
-// In count mode the count is of one repeat, and the repeats are those of the configuration.
+// In count mode the count is of one repeat, however many blocks that takes, and the repeats are those of
+// the configuration. What nobody wrote is copied as such: rows are padded to blocks.
 template <class T>
 void copy(Core& core, std::uint64_t target, std::uint64_t source, std::uint64_t configuration) {
-  constexpr unsigned kWidth = kRepeatBytes / sizeof(T);
+  constexpr std::uint64_t kPerBlock = kVectorBlock / sizeof(T);
   const UnaryFields fields(configuration, target, source);
+  const Lanes lanes = Repeats(core, kRepeatBytes / sizeof(T), fields.repeat).lanes(0);
   const bool counted = count_mode(core);
-  const Repeats repeats(core, kWidth, fields.repeat);
-  if (counted && core.mask[0] > kWidth) throw Fault{"refused", "VCOPY in count mode of more than one repeat's elements"};
-  T values[kWidth] = {};
+  const std::uint64_t count = counted ? core.mask[0] : lanes.count;
+  core.ub.require_aligned(target, kVectorBlock);
+  core.ub.require_aligned(source, kVectorBlock);
   for (std::uint64_t repeat = 0; repeat < fields.repeat; ++repeat) {
-    const Lanes lanes = repeats.lanes(counted ? 0 : repeat);
-    gather(core, fields.source, repeat, lanes, values);
-    scatter(core, fields.target, repeat, lanes, values);
+    const std::uint64_t to = target + repeat * fields.target.repeat_stride * kVectorBlock;
+    const std::uint64_t from = source + repeat * fields.source.repeat_stride * kVectorBlock;
+    for (std::uint64_t first = 0; first < count; first += kPerBlock) {
+      const std::uint64_t block = first / kPerBlock * kVectorBlock;
+      const std::uint64_t end = std::min(kPerBlock, count - first);
+      const std::uint64_t out = to + block * fields.target.block_stride;
+      const std::uint64_t in = from + block * fields.source.block_stride;
+      if (counted || lanes.all) {
+        core.ub.move(out, in, end * sizeof(T));
+        continue;
+      }
+      for (std::uint64_t at = 0; at < end; ++at) {
+        if (lanes[static_cast<unsigned>(first + at)]) {
+          core.ub.move(out + at * sizeof(T), in + at * sizeof(T), sizeof(T));
+        }
+      }
+    }
   }
 }
 
-const char* const kOperands = "its operand fields are not known yet";
 const char* const kRest = "the rest of the last block is undefined (AscendC DataCopyPad)";
 
 const Instruction rows[] = {
@@ -142,18 +157,6 @@ const Instruction rows[] = {
     FLAGC_INSTRUCTION("VBRCB.b32", kV, "8 elements a repeat, without mask (AscendC Brcb)", broadcast_blocks<std::uint32_t>),
     FLAGC_INSTRUCTION("VCOPY.u16", kV, "count mode counts one repeat: the library's row broadcast needs it", copy<std::uint16_t>),
     FLAGC_INSTRUCTION("VCOPY.u32", kV, "count mode counts one repeat: the library's row broadcast needs it", copy<std::uint32_t>),
-    FLAGC_REFUSED("VGATHER.b16", kV, kOperands),
-    FLAGC_REFUSED("VGATHER.b32", kV, kOperands),
-    FLAGC_REFUSED("S.VNCHWCONV.b8", kV, kOperands),
-    FLAGC_REFUSED("S.VNCHWCONV.b16", kV, kOperands),
-    FLAGC_REFUSED("S.VNCHWCONV.b32", kV, kOperands),
-    FLAGC_REFUSED("MOVEVA", kV, kOperands),
-    FLAGC_REFUSED("VREDUCEv2.b16", kV, kOperands),
-    FLAGC_REFUSED("VREDUCEv2.b32", kV, kOperands),
-    FLAGC_REFUSED("VBS32.f16", kV, kOperands),
-    FLAGC_REFUSED("VBS32.f32", kV, kOperands),
-    FLAGC_REFUSED("VMRGSORT.f16.V220", kV, kOperands),
-    FLAGC_REFUSED("VMRGSORT.f32.V220", kV, kOperands),
 };
 
 }  // namespace

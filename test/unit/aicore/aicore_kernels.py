@@ -42,3 +42,46 @@ def gemm_int8(
     tl.store(
         c + rm[:, None] * scm + rn[None, :] * scn, acc, mask=(rm[:, None] < M) & (rn[None, :] < N)
     )
+
+
+@triton.jit
+def transpose(x, out, A: tl.constexpr, B: tl.constexpr):
+    i, j = tl.arange(0, A), tl.arange(0, B)
+    v = tl.load(x + i[:, None] * B + j[None, :])
+    tl.store(out + j[:, None] * A + i[None, :], tl.trans(v))
+
+
+@triton.jit
+def gather(x, index, out, N: tl.constexpr):
+    i = tl.arange(0, N)
+    tl.store(out + i, tl.gather(tl.load(x + i), tl.load(index + i), 0))
+
+
+@triton.jit
+def interleave(x, y, out, N: tl.constexpr):
+    i = tl.arange(0, N)
+    tl.store(out + tl.arange(0, 2 * N), tl.interleave(tl.load(x + i), tl.load(y + i)))
+
+
+@triton.jit
+def every_second(x, out, N: tl.constexpr):
+    i = tl.arange(0, N)
+    tl.store(out + i, tl.load(x + 2 * i))
+
+
+@triton.jit
+def sort(x, out, N: tl.constexpr):
+    i = tl.arange(0, N)
+    tl.store(out + i, tl.sort(tl.load(x + i)))
+
+
+@triton.jit
+def argmax(x, out, n, N: tl.constexpr):
+    i = tl.arange(0, N)
+    tl.store(out, tl.argmax(tl.load(x + i, mask=i < n, other=-float("inf")), 0))
+
+
+@triton.jit
+def column_sums(x, out, A: tl.constexpr, B: tl.constexpr):
+    i, j = tl.arange(0, A), tl.arange(0, B)
+    tl.store(out + j, tl.sum(tl.load(x + i[:, None] * B + j[None, :]), 0))

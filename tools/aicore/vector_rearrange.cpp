@@ -1,0 +1,172 @@
+// Instructions that move elements to other places in UB: transposition, gather, compaction.
+#include "vector_access.h"
+
+namespace flagc::aicore {
+
+namespace {
+
+struct Tag {};
+
+// Two addresses of a vector address register. There are 8 registers of 8 addresses.
+void move_address(Core& core, std::uint64_t reg, std::uint64_t index, std::uint64_t first,
+                  std::uint64_t second) {
+  if (reg > 7 || index > 6) throw Fault{"refused", "MOVEVA to a register that does not exist"};
+  core.transpose_addresses[reg][index] = first;
+  core.transpose_addresses[reg][index + 1] = second;
+}
+
+// Sixteen blocks, by the addresses in two neighbouring registers.
+struct Blocks {
+  Blocks(const Core& core_, std::uint64_t reg_) : core(core_), reg(reg_) {
+    if (reg > 6) throw Fault{"refused", "VNCHWCONV with a register that does not exist"};
+  }
+  std::uint64_t address(unsigned block) const { return core.transpose_addresses[reg + block / 8][block % 8]; }
+  const Core& core;
+  std::uint64_t reg;
+};
+
+struct TransposeFields {
+  explicit TransposeFields(std::uint64_t word)
+      : target_step(field(word, 0, 16) * kVectorBlock),
+        source_step(field(word, 16, 32) * kVectorBlock),
+        repeat(field(word, 56, 64)) {}
+  std::uint64_t target_step, source_step, repeat;
+};
+
+// 16 blocks of 16 elements, or of 8 elements of 32 bits: each element goes to the place that swaps
+// block and position. With 32 bits the 8 positions give two target blocks each.
+template <class T>
+void transpose(Core& core, std::uint64_t target, std::uint64_t source, std::uint64_t configuration) {
+  constexpr unsigned kPerBlock = kVectorBlock / sizeof(T);
+  const TransposeFields fields(configuration);
+  const Blocks to(core, target), from(core, source);
+  for (std::uint64_t repeat = 0; repeat < fields.repeat; ++repeat) {
+    T in[16][kPerBlock];
+    for (unsigned block = 0; block < 16; ++block) {
+      std::memcpy(in[block], core.ub.read(from.address(block) + repeat * fields.source_step, kVectorBlock), kVectorBlock);
+    }
+    for (unsigned block = 0; block < 16; ++block) {
+      T* out = reinterpret_cast<T*>(core.ub.write(to.address(block) + repeat * fields.target_step, kVectorBlock));
+      constexpr unsigned kParts = 16 / kPerBlock;
+      for (unsigned at = 0; at < kPerBlock; ++at) {
+        out[at] = in[block % kParts * kPerBlock + at][block / kParts];
+      }
+    }
+  }
+}
+
+// Bytes: 16 elements of a half of each source block make a half of each target block.
+void transpose_bytes(Core& core, std::uint64_t target, std::uint64_t source,
+                     std::uint64_t configuration, std::uint64_t target_high,
+                     std::uint64_t source_high) {
+  const TransposeFields fields(configuration);
+  const Blocks to(core, target), from(core, source);
+  for (std::uint64_t repeat = 0; repeat < fields.repeat; ++repeat) {
+    std::uint8_t in[16][16];
+    for (unsigned block = 0; block < 16; ++block) {
+      const std::uint64_t at = from.address(block) + repeat * fields.source_step;
+      core.ub.require_aligned(at, kVectorBlock);
+      std::memcpy(in[block], core.ub.read(at + 16 * (source_high & 1), 16, 16), 16);
+    }
+    for (unsigned block = 0; block < 16; ++block) {
+      const std::uint64_t at = to.address(block) + repeat * fields.target_step;
+      core.ub.require_aligned(at, kVectorBlock);
+      std::uint8_t* out = core.ub.write(at + 16 * (target_high & 1), 16, 16);
+      for (unsigned line = 0; line < 16; ++line) out[line] = in[line][block];
+    }
+  }
+}
+
+// Addresses in vectors have 32 bits: what is left of the memory's own address, or an offset.
+std::uint64_t short_address(const Core& core, std::uint32_t address) {
+  const std::uint32_t from_base = address - static_cast<std::uint32_t>(core.ub.base());
+  return from_base < core.ub.size() ? from_base : address;
+}
+
+// Element i comes from byte address `base` + offsets[i]; offsets are 32-bit and contiguous.
+template <class T>
+void gather_elements(Core& core, std::uint64_t target, std::uint64_t offsets, std::uint64_t configuration) {
+  constexpr unsigned kWidth = kRepeatBytes / sizeof(T);
+  const auto base = static_cast<std::uint32_t>(field(configuration, 0, 32));
+  const Operand out{target, 1, field(configuration, 32, 44)};
+  const Repeats repeats(core, kWidth, field(configuration, 56, 64));
+  core.ub.require_aligned(offsets, kVectorBlock);
+  for (std::uint64_t repeat = 0; repeat < repeats.count(); ++repeat) {
+    const Lanes lanes = repeats.lanes(repeat);
+    T values[kWidth] = {};
+    for (unsigned lane = 0; lane < lanes.count; ++lane) {
+      if (!lanes[lane]) continue;
+      std::uint32_t offset = 0;
+      std::memcpy(&offset, core.ub.read(offsets + (repeat * kWidth + lane) * 4, 4, 4), 4);
+      const std::uint64_t from = short_address(core, base + offset);
+      std::memcpy(&values[lane], core.ub.read(from, sizeof(T), sizeof(T)), sizeof(T));
+    }
+    scatter(core, out, repeat, lanes, values);
+  }
+}
+
+// Whether pattern `pattern` keeps element `index`: every second (1, 2), every fourth (3 to 6), all.
+bool keeps(std::uint64_t pattern, std::uint64_t index) {
+  if (pattern < 3) return index % 2 == pattern - 1;
+  if (pattern < 7) return index % 4 == pattern - 3;
+  return true;
+}
+
+// Keeps some elements and moves them together. In count mode each repeat handles that many elements.
+template <class T>
+void compact(Core& core, std::uint64_t target, std::uint64_t source, std::uint64_t bits,
+             std::uint64_t configuration) {
+  constexpr unsigned kPerBlock = kVectorBlock / sizeof(T);
+  const std::uint64_t repeats = field(configuration, 0, 8) | field(configuration, 56, 64) << 8;
+  const std::uint64_t block_stride = field(configuration, 8, 16), pattern = field(configuration, 16, 24),
+                      repeat_stride = field(configuration, 24, 40), bits_stride = field(configuration, 40, 56);
+  const std::uint64_t width = count_mode(core) ? core.mask[0] : kRepeatBytes / sizeof(T);
+  if (pattern > 7) throw Fault{"refused", "VREDUCEv2 with an unknown pattern"};
+  core.ub.require_aligned(target, kVectorBlock);
+  core.ub.require_aligned(source, kVectorBlock);
+  std::uint64_t kept = 0;
+  for (std::uint64_t repeat = 0; repeat < repeats; ++repeat) {
+    const std::uint64_t start = source + repeat * repeat_stride * kVectorBlock;
+    for (std::uint64_t index = 0; index < width; ++index) {
+      if (pattern == 0) {
+        const std::uint64_t at = bits + repeat * bits_stride * kVectorBlock + index / 8;
+        if (((*core.ub.read(at, 1, 1) >> (index % 8)) & 1) == 0) continue;
+      } else if (!keeps(pattern, index)) {
+        continue;
+      }
+      const std::uint64_t from = start + index / kPerBlock * block_stride * kVectorBlock + index % kPerBlock * sizeof(T);
+      T value;
+      std::memcpy(&value, core.ub.read(from, sizeof(T), sizeof(T)), sizeof(T));
+      std::memcpy(core.ub.write(target + kept * sizeof(T), sizeof(T), sizeof(T)), &value, sizeof(T));
+      ++kept;
+    }
+  }
+  core.kept_count = kept;
+}
+
+const char* const kTranspose = "CCE intrinsics, scatter_vnchwconv; strides in 32 bytes";
+const char* const kOrder = "CCE intrinsics, scatter_vnchwconv; operands: half of the target, half of the source";
+const char* const kShort = "32-bit addresses, as the library's gather_1d computes them";
+const char* const kCompact = "fields from the library's interleave and deinterleave; pattern 0 (bits) not seen used";
+const char* const kOperands = "its operand fields are not known yet";
+
+const Instruction rows[] = {
+    FLAGC_INSTRUCTION("MOVEVA", kV, "", move_address),
+    FLAGC_INSTRUCTION("S.VNCHWCONV.b8", kV, kOrder, transpose_bytes),
+    FLAGC_INSTRUCTION("S.VNCHWCONV.b16", kV, kTranspose, transpose<std::uint16_t>),
+    FLAGC_INSTRUCTION("S.VNCHWCONV.b32", kV, kTranspose, transpose<std::uint32_t>),
+    FLAGC_INSTRUCTION("VGATHER.b16", kV, kShort, gather_elements<std::uint16_t>),
+    FLAGC_INSTRUCTION("VGATHER.b32", kV, kShort, gather_elements<std::uint32_t>),
+    FLAGC_INSTRUCTION("VREDUCEv2.b16", kV, kCompact, compact<std::uint16_t>),
+    FLAGC_INSTRUCTION("VREDUCEv2.b32", kV, kCompact, compact<std::uint32_t>),
+    FLAGC_REFUSED("VBS32.f16", kV, kOperands),
+    FLAGC_REFUSED("VBS32.f32", kV, kOperands),
+    FLAGC_REFUSED("VMRGSORT.f16.V220", kV, kOperands),
+    FLAGC_REFUSED("VMRGSORT.f32.V220", kV, kOperands),
+};
+
+}  // namespace
+
+void register_vector_rearrange(Table& table) { table.add(rows); }
+
+}  // namespace flagc::aicore
