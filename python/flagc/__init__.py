@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from flagc.pipeline.context import PassContext as PassContext
     from flagc.pipeline.passes import Pass as Pass
     from flagc.pipeline.passes import register as register
+    from flagc.session import use as use
 
 __version__ = "0.1.0"
 
@@ -26,6 +27,7 @@ _PUBLIC = {
     "install": "flagc.jit",
     "register": "flagc.pipeline.passes",
     "uninstall": "flagc.jit",
+    "use": "flagc.session",
     "use_passes": "flagc.jit",
 }
 

@@ -23,10 +23,11 @@ from rich.console import Console
 from rich.progress import track
 from rich.table import Table
 
-from flagc.cli.common import build_pipeline, compile_isolated
+from flagc.cli.common import compile_isolated
 from flagc.errors import FlagcError
 from flagc.frontend.ir_files import read_ir_file
 from flagc.pipeline.compiler import CompileRequest
+from flagc.pipeline.defaults import build_pipeline
 from flagc.targets.registry import target_by_name
 
 # A source place in a message: `kernel.py:14` or an op's name in quotes.

@@ -9,41 +9,16 @@ from pathlib import Path
 import click
 from rich.status import Status
 
-from flagc.errors import EXIT_USAGE_OR_ENVIRONMENT, FlagcError, UsageError, nearest
+from flagc.errors import EXIT_USAGE_OR_ENVIRONMENT, FlagcError
 from flagc.pipeline.compiler import CompileRequest, CompileResult, cached_result, compile_kernel
 from flagc.pipeline.diagnostics import StepCrash
 from flagc.pipeline.isolation import CompilerCrash, JournalEntry, run_isolated
-from flagc.pipeline.loading import load_installed_passes, load_pass_files
-from flagc.pipeline.pipeline_text import PlacedPass, parse_pipeline
-from flagc.pipeline.target import Target
 from flagc.report import terminal
 from flagc.report.crash import crash_error, step_crash_error
 
 # A step that takes longer than this, in seconds, is taken for an endless loop. The slowest vendor
 # pass seen on real kernels took 60 s.
 DEFAULT_TIME_LIMIT = 120.0
-
-
-def build_pipeline(
-    target: Target, passes: str, load: Sequence[str], without: Sequence[str]
-) -> list[PlacedPass]:
-    """Return the user's passes followed by the target's default ones that are not left out.
-
-    Raises:
-        UsageError: see `parse_pipeline`; or `without` names no default pass.
-    """
-    load_installed_passes()
-    load_pass_files(load)
-    defaults = parse_pipeline(target.default_passes)
-    names = [placed.instance.name for placed in defaults]
-    left_out = [name for item in without for name in item.split(",") if name]
-    for name in left_out:
-        if name not in names:
-            raise UsageError(
-                f"--without {name}: no default pass of {target.name}; {nearest(name, names)}"
-            )
-    kept = [placed for placed in defaults if placed.instance.name not in left_out]
-    return [*parse_pipeline(passes), *kept]
 
 
 def compile_isolated(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -11,7 +12,6 @@ import flagc
 from flagc.cli import listing
 from flagc.cli.common import (
     DEFAULT_TIME_LIMIT,
-    build_pipeline,
     compile_isolated,
     run_command,
 )
@@ -20,6 +20,7 @@ from flagc.cli.settings import Settings
 from flagc.errors import EXIT_GOOD, FlagcError, KernelError, UsageError, nearest
 from flagc.frontend.launch import Launch
 from flagc.pipeline.compiler import CompileRequest, CompileResult
+from flagc.pipeline.defaults import build_pipeline
 from flagc.pipeline.manager import check_places
 from flagc.pipeline.pipeline_text import PlacedPass
 from flagc.pipeline.target import Target
@@ -98,6 +99,11 @@ DEFAULT_TARGET = "cuda"
 )
 @click.option("--in-process", is_flag=True, help="No child process: for debugging a pass with pdb.")
 @click.option("--no-cache", is_flag=True, help="Compile even when the result is cached.")
+@click.option("--run", is_flag=True, help="Execute the launches (ascend: on the emulated AI Core).")
+@click.option(
+    "--checks/--no-checks", default=True, help="Let the emulator check what hardware does not."
+)
+@click.option("--threads", type=click.IntRange(min=1), metavar="N", help="Host threads for --run.")
 @click.option("--list-passes", is_flag=True, help="List all passes and their options.")
 @click.option("--list-anchors", is_flag=True, help="List where passes can be inserted.")
 @click.version_option(flagc.__version__, prog_name="flagc")
@@ -131,7 +137,7 @@ def run(settings: Settings) -> int:
         raise UsageError(
             f"--emit: unknown stage '{settings.emit}'; {nearest(settings.emit, stage_names)}"
         )
-    inputs = collect_launches(settings, target)
+    inputs = collect_launches(settings, target, passes)
     status = EXIT_GOOD
     for launch, name in zip(inputs.launches, file_names(inputs.launches), strict=True):
         try:
@@ -147,6 +153,17 @@ def run(settings: Settings) -> int:
             inputs.documents.append(document)
             terminal.print_error(str(error))
     return finish(settings, inputs, status)
+
+
+def _compile_request(settings: Settings, request: CompileRequest) -> CompileResult:
+    return compile_isolated(
+        request,
+        loaded=settings.load,
+        crash_folder=settings.output,
+        time_limit=settings.time_limit,
+        in_process=settings.in_process,
+        use_cache=not settings.no_cache,
+    )
 
 
 def _compile(
@@ -168,14 +185,7 @@ def _compile(
             settings.emit,
         )
         try:
-            result = compile_isolated(
-                request,
-                loaded=settings.load,
-                crash_folder=settings.output,
-                time_limit=settings.time_limit,
-                in_process=settings.in_process,
-                use_cache=not settings.no_cache,
-            )
+            result = _compile_request(settings, request)
         except KernelError as error:
             first_error = first_error or error
             continue
@@ -194,8 +204,23 @@ def _compile(
     raise first_error
 
 
-def collect_launches(settings: Settings, target: Target) -> Inputs:
-    """Return the launches that the command line names."""
+def _executor(settings: Settings, target: Target, passes: list[PlacedPass]) -> Any:
+    """Return what executes launches with `--run`, else None."""
+    if not settings.run:
+        return None
+    if settings.kernel is not None or (settings.path and settings.path.suffix != ".py"):
+        raise UsageError("--run needs a script that launches its kernels on tensors")
+    return target.executor(
+        passes=passes,
+        compile=partial(_compile_request, settings),
+        checks=settings.checks,
+        threads=settings.threads,
+    )
+
+
+def collect_launches(settings: Settings, target: Target, passes: list[PlacedPass]) -> Inputs:
+    """Return the launches that the command line names, executed if it says so."""
+    executor = _executor(settings, target, passes)
     assert settings.path is not None
     from flagc.frontend.definitions import launch_from_flags
     from flagc.frontend.ir_files import read_ir_file
@@ -218,7 +243,7 @@ def collect_launches(settings: Settings, target: Target) -> Inputs:
                 )
             ]
         )
-    script = run_script(settings.path, settings.script_arguments, target, settings.config)
+    script = run_script(settings.path, settings.script_arguments, target, settings.config, executor)
     if not script.launches:
         raise UsageError(_no_launch(settings.path))
     for launch in script.launches:

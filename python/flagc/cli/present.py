@@ -71,6 +71,8 @@ def present(
         terminal.print_statistics(result.findings.statistics)
     terminal.print_summary(launch, result)
     console = terminal.out()
+    if launch.executions:
+        terminal.print_executions(launch, result.target.partition(":")[2])
     if launch.note:
         console.print(f"note: {launch.note}", markup=False, soft_wrap=True)
     for path in files.values():

@@ -36,6 +36,9 @@ class Settings:
     time_limit: float
     in_process: bool
     no_cache: bool
+    run: bool
+    checks: bool
+    threads: int | None
     list_passes: bool
     list_anchors: bool
 

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from typing import Any
 
+from flagc.frontend.execution import Execution
 from flagc.pipeline.target import KernelSource, Source
 
 
-@dataclass
+@dataclass(eq=False)
 class Launch:
     """One kernel specialisation and the grids it was launched with.
 
@@ -20,6 +21,7 @@ class Launch:
         note: what the user should know about how the specialisation was chosen.
         alternatives: of an autotuned kernel, the same launch with its other configs in order; the
             first that compiles may take the place of one that does not.
+        executions: what each launch did, where launches are executed and not only recorded.
     """
 
     source: Source
@@ -27,6 +29,7 @@ class Launch:
     grids: list[tuple[int, int, int]] = field(default_factory=list)
     note: str = ""
     alternatives: list[Launch] = field(default_factory=list)
+    executions: list[Execution] = field(default_factory=list)
 
     def describe(self) -> dict[str, Any]:
         """Return the launch as plain data, for `--format json`."""
@@ -46,4 +49,6 @@ class Launch:
             for name in ("num_warps", "num_stages", "num_ctas", "maxnreg")
             if self.options.get(name) is not None
         }
+        if self.executions:
+            described["executions"] = [asdict(execution) for execution in self.executions]
         return described

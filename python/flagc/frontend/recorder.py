@@ -6,7 +6,8 @@ is what it would need a device for: the driver, `compile`, and the autotuner's b
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import math
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
@@ -16,25 +17,38 @@ from triton.runtime.autotuner import Autotuner
 from triton.runtime.driver import driver
 from triton.runtime.jit import JITFunction
 
-from flagc.errors import UsageError
+from flagc.errors import KernelError, UsageError
+from flagc.frontend.execution import Executor, runtime_arguments
 from flagc.frontend.launch import Launch
 from flagc.pipeline.target import KernelSource, Target
+
+# What Triton's launcher passes between the grid and the kernel's own arguments: stream, function,
+# two kinds of metadata, two hooks.
+_LAUNCHER_ARGUMENTS = 6
 
 
 class LaunchRecorder:
     """Collects launches; one `Launch` for each kernel specialisation, in order of first launch.
 
     `autotune_config` picks the config of autotuned kernels; None takes the first one, and keeps
-    the others as its alternatives.
+    the others as its alternatives. With an `executor`, launches are executed as they
+    come, and of an autotuned kernel the first config that compiles is taken.
     """
 
-    def __init__(self, target: Target, autotune_config: int | None = None) -> None:
+    def __init__(
+        self,
+        target: Target,
+        autotune_config: int | None = None,
+        executor: Executor | None = None,
+    ) -> None:
         self.target = target
+        self.executor = executor
         self.launches: list[Launch] = []
         self.autotune_config = autotune_config
         self.functions: set[Any] = set()
         self._by_key: dict[str, Launch] = {}
         self._tried: list[Launch] | None = None
+        self._found_config = False
 
     def specialise(self, source: Any, options: dict[str, Any]) -> _RecordedKernel:
         """Take the place of `triton.compile` for one specialisation."""
@@ -44,22 +58,47 @@ class LaunchRecorder:
         launch = self._by_key.setdefault(key, Launch(kernel, options))
         return _RecordedKernel(launch, self)
 
-    def launched(self, launch: Launch, grid: tuple[int, int, int] | None) -> None:
-        """Note a launch, or (grid None) that a kernel was only compiled ahead."""
+    def launched(
+        self, launch: Launch, grid: tuple[int, int, int] | None, values: Sequence[Any] = ()
+    ) -> None:
+        """Note a launch, or (grid None) that a kernel was only compiled ahead; maybe execute it.
+
+        `values` are those of all the kernel function's parameters.
+        """
         if self._tried is not None:
             if launch not in self._tried:
                 self._tried.append(launch)
             return
         if launch not in self.launches:
             self.launches.append(launch)
-        if grid is not None:
-            launch.grids.append(grid)
+        if grid is None:
+            return
+        launch.grids.append(grid)
+        if self.executor is not None:
+            arguments = runtime_arguments(launch, values)
+            launch.executions.append(self.executor.execute(launch, grid, arguments))
+
+    def config_compiles(self) -> bool:
+        """Tell whether the config tried last can be taken: where launches run, it must compile.
+
+        Once one does, the others are not compiled; nor when the config was asked for.
+        """
+        if self.executor is None or self.autotune_config is not None or self._found_config:
+            return True
+        assert self._tried
+        try:
+            self.executor.prepare(self._tried[-1])
+        except KernelError:
+            return False
+        self._found_config = True
+        return True
 
     @contextmanager
     def trying_configs(self) -> Iterator[list[Launch]]:
         """Collect the launches of the block, which an autotuner only tries."""
         tried: list[Launch] = []
         self._tried = tried
+        self._found_config = False
         try:
             yield tried
         finally:
@@ -87,7 +126,8 @@ class _RecordedKernel:
         return None
 
     def run(self, grid_x: int, grid_y: int, grid_z: int, *rest: Any) -> None:
-        self._recorder.launched(self._launch, (int(grid_x), int(grid_y), int(grid_z)))
+        values = rest[_LAUNCHER_ARGUMENTS:]
+        self._recorder.launched(self._launch, (int(grid_x), int(grid_y), int(grid_z)), values)
 
     def compiled_ahead(self) -> None:
         self._recorder.launched(self._launch, None)
@@ -169,6 +209,8 @@ def recording(recorder: LaunchRecorder) -> Iterator[None]:
         wanted = recorder.autotune_config or 0
         autotuner.__dict__["do_bench"] = lambda call, quantiles: call()
         original_bench(autotuner, *arguments, config=config, **named)
+        if not recorder.config_compiles():
+            return [math.inf] * 3
         # The autotuner takes the fastest: the wanted config, else the closest one not pruned.
         return [float(abs(autotuner.configs.index(config) - wanted))] * 3
 

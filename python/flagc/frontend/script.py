@@ -12,6 +12,7 @@ from pathlib import Path
 from triton.runtime.jit import JITFunction
 
 from flagc.errors import FlagcError, KernelError, UsageError
+from flagc.frontend.execution import Executor
 from flagc.frontend.launch import Launch
 from flagc.frontend.recorder import LaunchRecorder, recording
 from flagc.pipeline.target import Target
@@ -34,9 +35,15 @@ class ScriptRun:
 
 
 def run_script(
-    path: Path, arguments: Sequence[str], target: Target, autotune_config: int | None = None
+    path: Path,
+    arguments: Sequence[str],
+    target: Target,
+    autotune_config: int | None = None,
+    executor: Executor | None = None,
 ) -> ScriptRun:
     """Run the script at `path` as `__main__` with `arguments`, and return its launches.
+
+    With an `executor` they are executed as they come.
 
     Raises:
         UsageError: no such file.
@@ -44,7 +51,7 @@ def run_script(
     """
     if not path.is_file():
         raise UsageError(f"no such file: {path}")
-    recorder = LaunchRecorder(target, autotune_config)
+    recorder = LaunchRecorder(target, autotune_config, executor)
     saved_arguments, saved_path = sys.argv, list(sys.path)
     sys.argv = [str(path), *arguments]
     sys.path.insert(0, str(path.resolve().parent))
@@ -63,7 +70,7 @@ def run_script(
         message = script_error(error, path)
         if not recorder.launches:
             raise KernelError(message) from error
-        if isinstance(error, AssertionError):
+        if isinstance(error, AssertionError) and executor is None:
             line = message.split(": error:", maxsplit=1)[0]
             run.note = (
                 f"{line}: the script checks results here and was stopped: launches are recorded, "

@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from flagc.errors import UsageError
 from flagc.pipeline.diagnostics import Diagnostic
 from flagc.pipeline.stages import Payload, Stage
 
@@ -127,6 +128,14 @@ class Target(ABC):
         Raises:
             KernelError: the kernel has an error of its own (with the user's line).
         """
+
+    def executor(self, **settings: Any) -> Any:
+        """Return what executes launches (`flagc.frontend.execution.Executor`).
+
+        Raises:
+            UsageError: this target's launches cannot be executed here.
+        """
+        raise UsageError(f"launches for {self.name} cannot be executed by flagc")
 
     @abstractmethod
     def key(self) -> str:

@@ -102,6 +102,21 @@ def print_timings(timings: Sequence[PassTiming], console: Console | None = None)
     print_table(Table("time of each pass", columns, tuple(rows)), console)
 
 
+def print_executions(launch: Launch, device: str) -> None:
+    """Print what each launch of a kernel did, where launches are executed."""
+    total = len(launch.executions)
+    blocks = sum(execution.blocks for execution in launch.executions)
+    instructions = sum(execution.instructions for execution in launch.executions)
+    seconds = sum(execution.seconds for execution in launch.executions)
+    plural = "launch" if total == 1 else "launches"
+    out().print(
+        f"ran {total} {plural} on the emulated {device}: {blocks} blocks, {instructions} "
+        f"instructions, {seconds:.2f} s of this machine's time",
+        markup=False,
+        soft_wrap=True,
+    )
+
+
 def print_summary(launch: Launch, result: CompileResult) -> None:
     """Print what was compiled and what came out of each stage."""
     console = out()

@@ -25,7 +25,7 @@ def test_a_bug_of_our_own_is_reported_with_its_traceback() -> None:
     def broken(journal):
         return {}["missing"]
 
-    with pytest.raises(KernelError, match="KeyError: 'missing'"):
+    with pytest.raises(KernelError, match=r"KeyError: 'missing'"):
         run_isolated(broken, time_limit=10)
 
 

@@ -64,6 +64,12 @@ class AscendTarget(Target):
         """Return the target whose backend serves as frontend."""
         return _FRONTEND_TARGET
 
+    def executor(self, **settings: Any) -> Any:
+        """Return an executor on the emulated AI Core; `settings` are its dataclass fields."""
+        from flagc.targets.ascend.emulated import EmulatedExecutor
+
+        return EmulatedExecutor(self, **settings)
+
     def device_properties(self) -> dict[str, int]:
         """Return core counts and the vector cores' memory, under triton-ascend's names."""
         return {

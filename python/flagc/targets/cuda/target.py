@@ -14,6 +14,7 @@ from triton.backends.compiler import GPUTarget, Language
 from triton.compiler.compiler import ASTSource, make_backend
 
 from flagc import mlir
+from flagc.errors import UsageError
 from flagc.pipeline.stages import Stage
 from flagc.pipeline.target import Compilation, IrSource, KernelSource, Source, Target
 from flagc.targets.cuda.facts import DEFAULT_CHIP, cuda_facts
@@ -47,6 +48,17 @@ class CudaTarget(Target):
                 f"ptxas {assembler.st_size} {assembler.st_mtime_ns}",
                 repr(sorted(get_cache_invalidating_env_vars().items())),
             )
+        )
+
+    def executor(self, **settings: Any) -> Any:
+        """CUDA launches run in Triton's own process, not here.
+
+        Raises:
+            UsageError: always; it says how to run them.
+        """
+        raise UsageError(
+            "--run is for ascend; on a machine with an NVIDIA GPU, "
+            "`flagc-run --passes '...' script.py` runs the script with the passes in its launches"
         )
 
     def device_properties(self) -> dict[str, int]:

@@ -1,0 +1,109 @@
+"""Launches on the emulated AI Core, with tensors in host memory."""
+
+from __future__ import annotations
+
+import hashlib
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from flagc.aicore import EmulatedKernel, KernelFault
+from flagc.errors import KernelError, UsageError
+from flagc.frontend.execution import Argument, Execution
+from flagc.frontend.launch import Launch
+from flagc.ir.descriptor_abi import flag_count
+from flagc.pipeline import cache
+from flagc.pipeline.compiler import CompileRequest, CompileResult
+from flagc.pipeline.fingerprint import flagc_digest
+from flagc.pipeline.pipeline_text import PlacedPass
+from flagc.pipeline.target import KernelSource
+from flagc.targets.ascend.llvm_stage import LlvmStage, final_to_llvm
+from flagc.targets.ascend.target import AscendTarget
+
+Compile = Callable[[CompileRequest], CompileResult]
+
+
+@dataclass
+class EmulatedExecutor:
+    """Compiles launches up to the final module and runs that on the emulated AI Core.
+
+    Attributes:
+        compile: compiles a request; the caller decides about isolation and caching.
+        checks: whether the emulator checks what hardware does not (see docs/ascend-emulator.md).
+        threads: host threads for the blocks of a launch; None uses all.
+    """
+
+    target: AscendTarget
+    passes: Sequence[PlacedPass]
+    compile: Compile
+    checks: bool = True
+    threads: int | None = None
+    _kernels: dict[str, EmulatedKernel] = field(default_factory=dict)
+
+    def prepare(self, launch: Launch) -> None:
+        """Compile a launch; see `flagc.frontend.execution.Executor`."""
+        self._kernel(launch)
+
+    def execute(
+        self, launch: Launch, grid: tuple[int, int, int], arguments: Sequence[Argument]
+    ) -> Execution:
+        """Run one launch; see `flagc.frontend.execution.Executor`."""
+        kernel = self._kernel(launch)
+        names: list[str] = []
+        values: list[Any] = []
+        for argument in arguments:
+            for name, value in _lowered(argument):
+                names.append(name)
+                values.append(value)
+        started = time.perf_counter()
+        try:
+            report = kernel.run(grid, values, names=names, threads=self.threads, checks=self.checks)
+        except KernelFault as fault:
+            raise KernelError(_placed(fault, launch)) from fault
+        seconds = time.perf_counter() - started
+        return Execution(grid, report.blocks, report.instructions, seconds)
+
+    def _kernel(self, launch: Launch) -> EmulatedKernel:
+        request = CompileRequest(
+            launch.source, self.target, launch.options, self.passes, stop_after="final"
+        )
+        key = request.key()
+        if key not in self._kernels:
+            final = self.compile(request).artifact("final").content
+            assert isinstance(final, str)
+            self._kernels[key] = EmulatedKernel(_linked(final), self.target.facts)
+        return self._kernels[key]
+
+
+def _linked(final: str) -> LlvmStage:
+    """Return the final module linked for emulation, from the cache where possible."""
+    key = hashlib.sha256(f"emulated|{flagc_digest()}|{final}".encode()).hexdigest()
+    stage = cache.load(key)
+    if not isinstance(stage, LlvmStage):
+        stage = final_to_llvm(final, on_chip_base=True)
+        cache.store(key, stage)
+    return stage
+
+
+def _lowered(argument: Argument) -> list[tuple[str, Any]]:
+    """Return the parameters that stand for an argument; a descriptor is taken apart."""
+    value = argument.value
+    if not argument.type.startswith("tensordesc"):
+        if argument.type.startswith("*") and not hasattr(value, "data_ptr"):
+            raise UsageError(
+                f"argument '{argument.name}': the kernel takes a tensor ({argument.type}), "
+                f"not {type(value).__name__}"
+            )
+        return [(argument.name, value)]
+    flags = [value.padding == "nan", getattr(value, "round_f32_to_tf32", False)][: flag_count()]
+    parts = [value.base, *value.shape, *value.strides, *flags, *value.shape, *value.strides]
+    return [(argument.name, part) for part in parts]
+
+
+def _placed(fault: KernelFault, launch: Launch) -> str:
+    """Return the fault as an error at the kernel's source line."""
+    place = ""
+    if isinstance(launch.source, KernelSource) and fault.fault.line:
+        place = f"{launch.source.function.fn.__code__.co_filename}:{fault.fault.line}: "
+    return f"{place}error: {fault}"

@@ -1,0 +1,92 @@
+"""`flagc.use`: launches on CPU tensors run on the emulator, from plain Python."""
+
+import sys
+
+import pytest
+import torch
+import triton
+import triton.language as tl
+
+import flagc
+from e2e.commands import EXAMPLES
+from flagc.errors import KernelError, UsageError
+
+sys.path.insert(0, str(EXAMPLES))
+from gemm import gemm, gemm_kernel
+
+
+@triton.jit
+def affine(x_ptr, out_ptr, n, scale, shift, BLOCK: tl.constexpr):
+    offsets = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+    x = tl.load(x_ptr + offsets, mask=offsets < n, other=0.0)
+    tl.store(out_ptr + offsets, x * scale + shift, mask=offsets < n)
+
+
+@pytest.mark.parametrize("shape", [(1, 1, 1), (33, 17, 70), (129, 130, 65)])
+def test_gemm_is_within_one_ulp_of_the_rounded_reference(shape: tuple[int, int, int]) -> None:
+    rows, columns, depth = shape
+    generator = torch.Generator().manual_seed(sum(shape))
+    a = torch.randn((rows, depth), generator=generator).half()
+    b = torch.randn((depth, columns), generator=generator).half()
+    with flagc.use("ascend:910B3"):
+        c = gemm(a, b)
+    exact = (a.double() @ b.double()).half()
+    ulp = (torch.nextafter(exact.abs(), torch.full_like(exact, torch.inf)) - exact.abs()).double()
+    assert ((c.double() - exact.double()).abs() <= ulp).all()
+
+
+def test_scalars_and_views_and_untouched_neighbours() -> None:
+    storage = torch.full((1000,), 7.0)
+    out = storage[100:137]
+    x = torch.arange(37, dtype=torch.float32)
+    with flagc.use("ascend", threads=1) as session:
+        affine[(3,)](x, out, 37, 0.5, -2.0, BLOCK=16)
+    assert torch.equal(out, x * 0.5 - 2.0)
+    assert (storage[:100] == 7).all()
+    assert (storage[137:] == 7).all()
+    (launch,) = session.recorder.launches
+    assert launch.grids == [(3, 1, 1)]
+    assert launch.executions[0].blocks == 3
+
+
+def test_passes_run_in_the_session() -> None:
+    a, b = torch.randn(200, 64).half(), torch.randn(64, 300).half()
+    with flagc.use("ascend", "swizzle-program-ids{group-m=2}"):
+        swizzled = gemm(a, b)
+    with flagc.use("ascend"):
+        plain = gemm(a, b)
+    assert torch.equal(swizzled, plain)
+
+
+def test_tensors_elsewhere_are_refused() -> None:
+    x, elsewhere = torch.zeros(4), torch.zeros(4, device="meta")
+    with flagc.use("ascend"), pytest.raises(UsageError, match="CPU tensors"):
+        affine[(1,)](x, elsewhere, 4, 1.0, 0.0, BLOCK=16)
+
+
+def test_a_kernel_that_does_not_compile_leaves_its_tensors() -> None:
+    x = torch.arange(4, dtype=torch.float32)
+    with flagc.use("ascend"), pytest.raises(KernelError, match=r"test_use\.py:"):
+        affine[(1,)](x, 3, 4, 1.0, 0.0, BLOCK=16)  # a number where a tensor belongs
+    assert x.tolist() == [0, 1, 2, 3]
+
+
+def test_grids_empty_and_too_large() -> None:
+    x, out = torch.ones(4), torch.zeros(4)
+    with flagc.use("ascend"):
+        affine[(0,)](x, out, 4, 1.0, 0.0, BLOCK=16)
+        assert (out == 0).all()
+        with pytest.raises(UsageError, match="65535"):
+            affine[(65536,)](x, out, 4, 1.0, 0.0, BLOCK=16)
+    assert (out == 0).all()
+
+
+def test_cuda_launches_are_not_executed_here() -> None:
+    with pytest.raises(UsageError, match="flagc-run"):
+        flagc.use("cuda:sm90")
+
+
+def test_the_session_ends() -> None:
+    with flagc.use("ascend"):
+        gemm(torch.ones(16, 16).half(), torch.ones(16, 16).half())
+    assert not gemm_kernel.device_caches
