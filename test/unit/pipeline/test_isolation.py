@@ -17,7 +17,7 @@ def test_result_and_errors_come_back() -> None:
     def refuse(journal):
         raise UsageError("no")
 
-    with pytest.raises(UsageError, match="^no$"):
+    with pytest.raises(UsageError, match=r"^no$"):
         run_isolated(refuse, time_limit=10)
 
 
