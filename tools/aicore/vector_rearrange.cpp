@@ -33,6 +33,29 @@ struct TransposeFields {
   std::uint64_t target_step, source_step, repeat;
 };
 
+// The 16 blocks that one repeat reads, with what is known of them: tiles are often filled in part only,
+// and what nobody wrote moves along as such.
+template <class T, unsigned kPerBlock>
+struct Tile {
+  void load(Core& core, unsigned block, std::uint64_t address) {
+    const std::uint64_t bytes = kPerBlock * sizeof(T);
+    std::memcpy(values[block], core.ub.peek(address, bytes), bytes);
+    const bool whole = core.ub.written(address, bytes);
+    for (unsigned at = 0; at < kPerBlock; ++at) {
+      known[block][at] = whole || core.ub.written(address + at * sizeof(T), sizeof(T));
+    }
+  }
+  void store(Core& core, unsigned block, unsigned at, std::uint64_t address) const {
+    if (known[block][at]) {
+      std::memcpy(core.ub.write(address, sizeof(T), sizeof(T)), &values[block][at], sizeof(T));
+    } else {
+      core.ub.scramble(address, sizeof(T));
+    }
+  }
+  T values[16][kPerBlock];
+  bool known[16][kPerBlock];
+};
+
 // 16 blocks of 16 elements, or of 8 elements of 32 bits: each element goes to the place that swaps
 // block and position. With 32 bits the 8 positions give two target blocks each.
 template <class T>
@@ -41,15 +64,18 @@ void transpose(Core& core, std::uint64_t target, std::uint64_t source, std::uint
   const TransposeFields fields(configuration);
   const Blocks to(core, target), from(core, source);
   for (std::uint64_t repeat = 0; repeat < fields.repeat; ++repeat) {
-    T in[16][kPerBlock];
+    Tile<T, kPerBlock> tile;
     for (unsigned block = 0; block < 16; ++block) {
-      std::memcpy(in[block], core.ub.read(from.address(block) + repeat * fields.source_step, kVectorBlock), kVectorBlock);
+      const std::uint64_t at = from.address(block) + repeat * fields.source_step;
+      core.ub.require_aligned(at, kVectorBlock);
+      tile.load(core, block, at);
     }
+    constexpr unsigned kParts = 16 / kPerBlock;
     for (unsigned block = 0; block < 16; ++block) {
-      T* out = reinterpret_cast<T*>(core.ub.write(to.address(block) + repeat * fields.target_step, kVectorBlock));
-      constexpr unsigned kParts = 16 / kPerBlock;
+      const std::uint64_t out = to.address(block) + repeat * fields.target_step;
+      core.ub.require_aligned(out, kVectorBlock);
       for (unsigned at = 0; at < kPerBlock; ++at) {
-        out[at] = in[block % kParts * kPerBlock + at][block / kParts];
+        tile.store(core, block % kParts * kPerBlock + at, block / kParts, out + at * sizeof(T));
       }
     }
   }
@@ -62,17 +88,18 @@ void transpose_bytes(Core& core, std::uint64_t target, std::uint64_t source,
   const TransposeFields fields(configuration);
   const Blocks to(core, target), from(core, source);
   for (std::uint64_t repeat = 0; repeat < fields.repeat; ++repeat) {
-    std::uint8_t in[16][16];
+    Tile<std::uint8_t, 16> tile;
     for (unsigned block = 0; block < 16; ++block) {
       const std::uint64_t at = from.address(block) + repeat * fields.source_step;
       core.ub.require_aligned(at, kVectorBlock);
-      std::memcpy(in[block], core.ub.read(at + 16 * (source_high & 1), 16, 16), 16);
+      tile.load(core, block, at + 16 * (source_high & 1));
     }
     for (unsigned block = 0; block < 16; ++block) {
       const std::uint64_t at = to.address(block) + repeat * fields.target_step;
       core.ub.require_aligned(at, kVectorBlock);
-      std::uint8_t* out = core.ub.write(at + 16 * (target_high & 1), 16, 16);
-      for (unsigned line = 0; line < 16; ++line) out[line] = in[line][block];
+      for (unsigned line = 0; line < 16; ++line) {
+        tile.store(core, line, block, at + 16 * (target_high & 1) + line);
+      }
     }
   }
 }
@@ -135,9 +162,7 @@ void compact(Core& core, std::uint64_t target, std::uint64_t source, std::uint64
         continue;
       }
       const std::uint64_t from = start + index / kPerBlock * block_stride * kVectorBlock + index % kPerBlock * sizeof(T);
-      T value;
-      std::memcpy(&value, core.ub.read(from, sizeof(T), sizeof(T)), sizeof(T));
-      std::memcpy(core.ub.write(target + kept * sizeof(T), sizeof(T), sizeof(T)), &value, sizeof(T));
+      core.ub.move(target + kept * sizeof(T), from, sizeof(T));
       ++kept;
     }
   }

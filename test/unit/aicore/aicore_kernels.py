@@ -85,3 +85,33 @@ def argmax(x, out, n, N: tl.constexpr):
 def column_sums(x, out, A: tl.constexpr, B: tl.constexpr):
     i, j = tl.arange(0, A), tl.arange(0, B)
     tl.store(out + j, tl.sum(tl.load(x + i[:, None] * B + j[None, :]), 0))
+
+
+@triton.jit
+def pointwise(x, y, out, n, OP: tl.constexpr, N: tl.constexpr):
+    i = tl.program_id(0) * N + tl.arange(0, N)
+    a = tl.load(x + i, mask=i < n, other=1)
+    b = tl.load(y + i, mask=i < n, other=1)
+    if OP == "add":
+        r = a + b
+    elif OP == "div":
+        r = a / b
+    elif OP == "where":
+        r = tl.where(a > b, a, b * 2)
+    elif OP == "lt":
+        r = a < b
+    elif OP == "xor":
+        r = a ^ b
+    elif OP == "shr":
+        r = a >> (b & 7)
+    elif OP == "idiv":
+        r = a // b
+    elif OP == "log":
+        r = tl.log(tl.abs(a))
+    elif OP == "rsqrt":
+        r = tl.rsqrt(tl.abs(a))
+    elif OP == "erf":
+        r = tl.erf(a)
+    else:
+        r = a
+    tl.store(out + i, r.to(out.dtype.element_ty), mask=i < n)

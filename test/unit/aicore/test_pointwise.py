@@ -1,0 +1,69 @@
+"""Elementwise operations and casts against torch, on a length that ends inside a block."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import aicore_kernels as own
+import pytest
+import torch
+from emulating import emulated
+
+TYPES = {
+    "fp32": torch.float32,
+    "fp16": torch.float16,
+    "bf16": torch.bfloat16,
+    "i32": torch.int32,
+    "i16": torch.int16,
+    "i8": torch.int8,
+    "i64": torch.int64,
+}
+TOLERANCE = {"fp32": 2e-5, "fp16": 2e-3, "bf16": 1.6e-2}
+EXPECTED: dict[str, Any] = {
+    "add": lambda a, b: a + b,
+    "div": lambda a, b: a / b,
+    "where": lambda a, b: torch.where(a > b, a, b * 2),
+    "lt": lambda a, b: a < b,
+    "xor": lambda a, b: a ^ b,
+    "shr": lambda a, b: a >> (b & 7),
+    "idiv": lambda a, b: torch.div(a, b, rounding_mode="trunc"),
+    "log": lambda a, b: a.abs().log(),
+    "rsqrt": lambda a, b: a.abs().rsqrt(),
+    "erf": lambda a, b: torch.erf(a),
+    "cast": lambda a, b: a,
+}
+N = 1000
+
+
+def values(dtype: torch.dtype, seed: int) -> torch.Tensor:
+    random = torch.Generator().manual_seed(seed)
+    if dtype.is_floating_point:
+        return (torch.randn(N, generator=random) * 3).to(dtype)
+    found = torch.randint(-100, 100, (N,), generator=random)
+    return torch.where(found == 0, 1, found).to(dtype)
+
+
+@pytest.mark.parametrize(
+    ("operation", "source", "target"),
+    [
+        *[(name, "fp32", "fp32") for name in ("div", "where", "lt", "log", "rsqrt", "erf")],
+        *[("add", kind, kind) for kind in ("fp16", "bf16", "i64", "i16", "i8")],
+        *[(name, "i32", "i32") for name in ("where", "lt", "xor", "shr", "idiv")],
+        *[("cast", "fp32", kind) for kind in ("bf16", "i64", "i16", "i8")],
+        *[("cast", kind, "fp32") for kind in ("i64", "i16", "i8")],
+        *[("cast", "i64", "i32"), ("cast", "bf16", "i32"), ("cast", "fp16", "i8")],
+    ],
+)
+def test_agrees_with_torch(operation: str, source: str, target: str) -> None:
+    types = {"x": f"*{source}", "y": f"*{source}", "out": f"*{target}", "n": "i32"}
+    kernel = emulated(own.pointwise, types, {"OP": operation, "N": 512}, "x y out")
+    a, b = values(TYPES[source], 1), values(TYPES[source], 2)
+    out = torch.zeros(N, dtype=TYPES[target])
+    kernel.run((2,), [a, b, out, N])
+    wide = [t.double() if t.is_floating_point() else t for t in (a, b)]
+    expected = EXPECTED[operation](*wide).to(TYPES[target])
+    if out.is_floating_point():
+        tolerance = TOLERANCE[target]
+        torch.testing.assert_close(out, expected, rtol=tolerance, atol=tolerance / 10)
+    else:
+        assert torch.equal(out, expected)
