@@ -78,9 +78,30 @@ def test_an_autotuned_config_that_does_not_fit_gives_way(tmp_path: Path) -> None
     assert tuned["executions"]
 
 
+def test_trace_has_every_instruction_of_every_block(tmp_path: Path) -> None:
+    lines, chrome = tmp_path / "gemm.jsonl", tmp_path / "gemm.json"
+    for path in (lines, chrome):
+        done = flagc(EXAMPLES / "gemm.py", "--target", "ascend", "--run", "--trace", path)
+        assert done.status == 0, done.stderr
+    records = [json.loads(line) for line in lines.read_text().splitlines()]
+    assert f"{len(records)} instructions" in done.stdout
+    assert {record["block"] for record in records} == set(range(16))
+    # 512x512x512 multiply-accumulates in all; A and B tiles of 128x64 fp16 a K step, 8 steps.
+    assert sum(record["macs"] for record in records) == 512**3
+    loaded = sum(r["bytes_written"] for r in records if "OUT.TO.L1" in r["name"])
+    assert loaded == 16 * 8 * 2 * 128 * 64 * 2
+    assert {r["pipe"] for r in records} >= {"MTE2", "MTE1", "M", "FIX"}
+    events = json.loads(chrome.read_text())["traceEvents"]
+    timed = [event for event in events if event["ph"] == "X"]
+    assert len(timed) == len(records)
+    first = [event["ts"] for event in timed if event["pid"] == 3]
+    assert first == list(range(len(first)))
+
+
 @pytest.mark.parametrize(
     ("arguments", "says"),
     [
+        ([EXAMPLES / "gemm.py", "--target", "ascend", "--trace", "x.json"], "--run"),
         ([EXAMPLES / "gemm.py", "--target", "cuda:sm90", "--run"], "flagc-run"),
         (
             [EXAMPLES / "vector_add.py", "--target", "ascend", "--run", "--kernel", "add_kernel"],

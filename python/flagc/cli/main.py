@@ -25,6 +25,7 @@ from flagc.pipeline.manager import check_places
 from flagc.pipeline.pipeline_text import PlacedPass
 from flagc.pipeline.target import Target
 from flagc.report import terminal
+from flagc.report.trace import write_trace
 from flagc.targets.registry import target_by_name
 
 DEFAULT_TARGET = "cuda"
@@ -104,6 +105,12 @@ DEFAULT_TARGET = "cuda"
     "--checks/--no-checks", default=True, help="Let the emulator check what hardware does not."
 )
 @click.option("--threads", type=click.IntRange(min=1), metavar="N", help="Host threads for --run.")
+@click.option(
+    "--trace",
+    type=click.Path(path_type=Path),
+    metavar="FILE",
+    help="Write every instruction of --run to FILE (Chrome trace; .jsonl: one record a line).",
+)
 @click.option("--list-passes", is_flag=True, help="List all passes and their options.")
 @click.option("--list-anchors", is_flag=True, help="List where passes can be inserted.")
 @click.version_option(flagc.__version__, prog_name="flagc")
@@ -138,6 +145,8 @@ def run(settings: Settings) -> int:
             f"--emit: unknown stage '{settings.emit}'; {nearest(settings.emit, stage_names)}"
         )
     inputs = collect_launches(settings, target, passes)
+    if settings.trace is not None:
+        write_trace(settings.trace, inputs.launches)
     status = EXIT_GOOD
     for launch, name in zip(inputs.launches, file_names(inputs.launches), strict=True):
         try:
@@ -207,6 +216,8 @@ def _compile(
 def _executor(settings: Settings, target: Target, passes: list[PlacedPass]) -> Any:
     """Return what executes launches with `--run`, else None."""
     if not settings.run:
+        if settings.trace is not None:
+            raise UsageError("--trace needs --run")
         return None
     if settings.kernel is not None or (settings.path and settings.path.suffix != ".py"):
         raise UsageError("--run needs a script that launches its kernels on tensors")
@@ -215,6 +226,7 @@ def _executor(settings: Settings, target: Target, passes: list[PlacedPass]) -> A
         compile=partial(_compile_request, settings),
         checks=settings.checks,
         threads=settings.threads,
+        trace=settings.trace is not None,
     )
 
 

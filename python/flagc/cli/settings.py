@@ -39,6 +39,7 @@ class Settings:
     run: bool
     checks: bool
     threads: int | None
+    trace: Path | None
     list_passes: bool
     list_anchors: bool
 

@@ -20,16 +20,46 @@ class Argument:
 
 
 @dataclass(frozen=True)
+class Instruction:
+    """One instruction that a core executed, in the order of its program.
+
+    `core` is `AIC`, or `AIV0` and `AIV1` for the vector cores of a block. `operands` are register
+    values. Bytes are those of on-chip memories, not of global memory; `macs` counts
+    multiply-accumulates.
+    """
+
+    name: str
+    pipe: str
+    core: str
+    block: int
+    operands: tuple[int, ...]
+    bytes_read: int
+    bytes_written: int
+    macs: int
+
+
+@dataclass(frozen=True)
 class Execution:
     """One launch that ran: its grid, and what the device counted.
 
-    `seconds` is the host's time for it, not the modelled device's.
+    `seconds` is the host's time for it, not the modelled device's. `trace` holds the instructions
+    where they were asked for.
     """
 
     grid: tuple[int, int, int]
     blocks: int
     instructions: int
     seconds: float
+    trace: tuple[Instruction, ...] = ()
+
+    def describe(self) -> dict[str, Any]:
+        """Return the execution, without its trace, as plain data."""
+        return {
+            "grid": list(self.grid),
+            "blocks": self.blocks,
+            "instructions": self.instructions,
+            "seconds": round(self.seconds, 6),
+        }
 
 
 class Executor(Protocol):

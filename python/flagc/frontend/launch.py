@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 from typing import Any
 
 from flagc.frontend.execution import Execution
@@ -50,5 +50,5 @@ class Launch:
             if self.options.get(name) is not None
         }
         if self.executions:
-            described["executions"] = [asdict(execution) for execution in self.executions]
+            described["executions"] = [execution.describe() for execution in self.executions]
         return described

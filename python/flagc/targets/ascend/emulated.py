@@ -10,7 +10,7 @@ from typing import Any
 
 from flagc.aicore import EmulatedKernel, KernelFault
 from flagc.errors import KernelError, UsageError
-from flagc.frontend.execution import Argument, Execution
+from flagc.frontend.execution import Argument, Execution, Instruction
 from flagc.frontend.launch import Launch
 from flagc.ir.descriptor_abi import flag_count
 from flagc.pipeline import cache
@@ -32,6 +32,7 @@ class EmulatedExecutor:
         compile: compiles a request; the caller decides about isolation and caching.
         checks: whether the emulator checks what hardware does not (see docs/ascend-emulator.md).
         threads: host threads for the blocks of a launch; None uses all.
+        trace: whether executions carry their instructions.
     """
 
     target: AscendTarget
@@ -39,6 +40,7 @@ class EmulatedExecutor:
     compile: Compile
     checks: bool = True
     threads: int | None = None
+    trace: bool = False
     _kernels: dict[str, EmulatedKernel] = field(default_factory=dict)
 
     def prepare(self, launch: Launch) -> None:
@@ -58,11 +60,19 @@ class EmulatedExecutor:
                 values.append(value)
         started = time.perf_counter()
         try:
-            report = kernel.run(grid, values, names=names, threads=self.threads, checks=self.checks)
+            report = kernel.run(
+                grid,
+                values,
+                names=names,
+                threads=self.threads,
+                checks=self.checks,
+                trace=self.trace,
+            )
         except KernelFault as fault:
             raise KernelError(_placed(fault, launch)) from fault
         seconds = time.perf_counter() - started
-        return Execution(grid, report.blocks, report.instructions, seconds)
+        trace = tuple(_instruction(record) for record in report.trace)
+        return Execution(grid, report.blocks, report.instructions, seconds, trace)
 
     def _kernel(self, launch: Launch) -> EmulatedKernel:
         request = CompileRequest(
@@ -74,6 +84,19 @@ class EmulatedExecutor:
             assert isinstance(final, str)
             self._kernels[key] = EmulatedKernel(_linked(final), self.target.facts)
         return self._kernels[key]
+
+
+def _instruction(record: Any) -> Instruction:
+    return Instruction(
+        name=record.name,
+        pipe=str(record.pipe),
+        core="AIC" if record.cube else f"AIV{record.sub_block}",
+        block=record.block,
+        operands=tuple(record.operands),
+        bytes_read=record.bytes_read,
+        bytes_written=record.bytes_written,
+        macs=record.macs,
+    )
 
 
 def _linked(final: str) -> LlvmStage:
