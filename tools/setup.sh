@@ -1,6 +1,8 @@
 #!/bin/sh
 # Set up flagc in .venv beside this checkout: `sh tools/setup.sh` to use it, `sh tools/setup.sh
-# test` to test it too. Needs Python 3.10 or later (as $PYTHON, default python3) and a C++ compiler.
+# test` to test it too, `sh tools/setup.sh dev` to work on it (edits take effect without another
+# set-up; after changing C++ run it again). Needs Python 3.10 or later (as $PYTHON, default python3)
+# and a C++ compiler.
 set -eu
 cd "$(dirname "$0")/.."
 extra=${1:-}
@@ -10,5 +12,7 @@ python=${PYTHON:-python3}
   exit 2
 }
 [ -x .venv/bin/python ] || "$python" -m venv .venv
+editable=
+[ "$extra" != dev ] || editable=--editable
 .venv/bin/python -m pip install --quiet --disable-pip-version-check \
-  --constraint "${FLAGC_CONSTRAINTS:-constraints.txt}" ".${extra:+[$extra]}"
+  --constraint "${FLAGC_CONSTRAINTS:-constraints.txt}" $editable ".${extra:+[$extra]}"
