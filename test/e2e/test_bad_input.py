@@ -202,6 +202,20 @@ def test_missing_python_package_is_said_when_needed(tmp_path: Path) -> None:
     assert "ascendnpu-ir" in done.error_lines[0]
 
 
+@pytest.mark.parametrize("folder", ["data", "/proc/flagc-data"])
+def test_missing_toolchain_without_a_network(folder: str, tmp_path: Path) -> None:
+    place = tmp_path / folder
+    environment = {"FLAGC_DATA_DIR": str(place), "PIP_NO_INDEX": "1"}
+    out = tmp_path / "out"
+    done = flagc(GEMM, "--target", "ascend", "-o", out, environment=environment)
+    assert done.status == 2
+    assert len(done.error_lines) == 1
+    says = "cannot download triton-ascend" if folder == "data" else "set FLAGC_DATA_DIR"
+    assert says in done.error_lines[0]
+    assert not out.exists()
+    assert not [path for path in place.rglob("*") if path.suffix != ".lock" and path.is_file()]
+
+
 def test_no_path_and_unknown_suffix(tmp_path: Path) -> None:
     assert flagc().status == 2
     other = tmp_path / "kernel.txt"
