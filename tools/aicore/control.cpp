@@ -72,6 +72,22 @@ void sync_wait(Core& core, std::uint64_t, std::uint64_t, std::uint64_t, std::uin
   core.cross->wait(core, static_cast<int>(flag));
 }
 
+// Announced by compiled code before the access (scalar_checks.py).
+void scalar_load(Core& core, std::uint64_t address, std::uint64_t bytes, std::uint64_t space) {
+  if (space == static_cast<std::uint64_t>(Space::kGm)) {
+    core.gm->read(address, bytes);
+  } else {
+    core.memory(static_cast<Space>(space)).read(address, bytes, bytes);
+  }
+}
+void scalar_store(Core& core, std::uint64_t address, std::uint64_t bytes, std::uint64_t space) {
+  if (space == static_cast<std::uint64_t>(Space::kGm)) {
+    core.gm->write(address, bytes);
+  } else {
+    core.memory(static_cast<Space>(space)).write(address, bytes, bytes);
+  }
+}
+
 std::uint64_t stack_object(Core&) {
   static thread_local std::uint64_t object[512];
   return reinterpret_cast<std::uint64_t>(object);
@@ -104,6 +120,8 @@ const Instruction rows[] = {
     FLAGC_INSTRUCTION("GET.ACC.VAL", kS, "sum over all repeats of the last VCADD (GetReduceRepeatSumSpr)", get_accumulator),
     FLAGC_INSTRUCTION("GET.MAX.MIN.CNT", kS, "over all repeats of the last VCMAX/VCMIN: value in the low, index in the high half (GetReduceRepeatMaxMinSpr)", get_max_min),
     FLAGC_INSTRUCTION("GET.RSVD.CNT", kS, "elements that the last VREDUCEv2 kept", get_kept),
+    FLAGC_INSTRUCTION("SCALAR.LOAD", kS, "of ours: a load of the scalar unit", scalar_load),
+    FLAGC_INSTRUCTION("SCALAR.STORE", kS, "of ours: a store of the scalar unit", scalar_store),
     FLAGC_INSTRUCTION("LINE", kS, "of ours: the kernel's source line, for diagnostics", set_line),
     FLAGC_INSTRUCTION("ON.CHIP.BASE", kS, "", on_chip_base),
     FLAGC_INSTRUCTION("SYNC.BLOCK.SET", kS, "", sync_set),

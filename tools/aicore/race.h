@@ -4,7 +4,7 @@
 // and knows how far it has seen every other pipe: from the scalar unit, which issues instructions, and
 // from the flags that it waited for (vector clocks). An access is a race when the last one that
 // conflicts with it, by another pipe, is later than what this pipe has seen. Memory is watched in
-// blocks of 32 bytes. Scalar loads and stores of compiled code are not seen.
+// blocks of 32 bytes. Scalar accesses count as pipe S.
 #pragma once
 
 #include <algorithm>

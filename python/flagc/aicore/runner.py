@@ -12,6 +12,7 @@ import numpy as np
 from flagc.aicore.arguments import marshal
 from flagc.aicore.jit import CompiledEntry
 from flagc.aicore.native import native
+from flagc.aicore.scalar_checks import announce_scalar_accesses
 from flagc.errors import KernelError, UsageError
 from flagc.targets.ascend.chips import AscendChip
 from flagc.targets.ascend.llvm_stage import LlvmStage
@@ -55,11 +56,9 @@ class EmulatedKernel:
     def __init__(self, stage: LlvmStage, chip: AscendChip | None = None) -> None:
         self.facts = stage.facts
         self.name = next(iter(stage.facts.entries.values()))
-        self.entries = {
-            core: CompiledEntry(stage.texts[core], name)
-            for core, name in stage.facts.entries.items()
-        }
-        first = next(iter(self.entries.values()))
+        self._texts = stage.texts
+        self._compiled: dict[bool, dict[str, CompiledEntry]] = {}
+        first = next(iter(self._entries(checks=True).values()))
         self.parameters = first.parameters[_LEADING:-_TRAILING]
         self.sizes = native().Sizes()
         if chip is not None:
@@ -89,6 +88,7 @@ class EmulatedKernel:
         if blocks > MAX_BLOCKS:
             raise UsageError(f"{blocks} blocks; an Ascend launch takes at most {MAX_BLOCKS}")
         names = names or [f"argument {index}" for index in range(len(arguments))]
+        entries = self._entries(checks=checks)
         words, regions = marshal(arguments, self.parameters, names)
         if blocks == 0:
             return RunReport(0, 0)
@@ -98,8 +98,8 @@ class EmulatedKernel:
             regions.append(native().Region(scratch.ctypes.data, scratch.nbytes, True, True, name))
         words = [0, lock.ctypes.data, workspace.ctypes.data, *words, *sizes]
         outcome = native().run(
-            aic=self._address("aic"),
-            aiv=self._address("aiv"),
+            aic=entries["aic"].address if "aic" in entries else 0,
+            aiv=entries["aiv"].address if "aiv" in entries else 0,
             arguments=words,
             regions=regions,
             blocks=blocks,
@@ -112,5 +112,14 @@ class EmulatedKernel:
             raise KernelFault(self.name, outcome.fault)
         return RunReport(blocks, outcome.instructions, outcome.trace)
 
-    def _address(self, core: str) -> int:
-        return self.entries[core].address if core in self.entries else 0
+    def _entries(self, *, checks: bool) -> dict[str, CompiledEntry]:
+        """Compiled code for each core kind; with checks it announces its scalar accesses."""
+        if checks not in self._compiled:
+            self._compiled[checks] = {
+                core: CompiledEntry(
+                    announce_scalar_accesses(self._texts[core]) if checks else self._texts[core],
+                    name,
+                )
+                for core, name in self.facts.entries.items()
+            }
+        return self._compiled[checks]

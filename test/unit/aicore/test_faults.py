@@ -55,6 +55,42 @@ def test_views_are_no_wider_than_what_they_hold() -> None:
     assert fault(program, X[8:39], other).fault.kind == "out-of-bounds"
 
 
+def test_scalar_accesses_are_checked_too() -> None:
+    program = Program()
+    program.lines += [
+        "  %near = getelementptr i8, ptr addrspace(1) %p0, i64 252",
+        "  %far = getelementptr i8, ptr addrspace(1) %p0, i64 256",
+        "  %v = load float, ptr addrspace(1) %near",
+        "  store float %v, ptr addrspace(1) %p1",
+    ]
+    out = np.zeros(1, np.float32)
+    run(program, X, out)
+    assert out[0] == X[63]
+    program.lines.append("  %w = load float, ptr addrspace(1) %far")
+    program.lines.append("  store float %w, ptr addrspace(1) %p1")
+    found = fault(program, X, out)
+    assert "SCALAR.LOAD on pipe S: reads 4 bytes of global memory outside" in str(found)
+
+
+def test_scalar_loads_of_ub_need_a_flag_and_a_written_value() -> None:
+    for fenced, address, kind in [(True, 0, ""), (False, 0, "race"), (True, 256, "unwritten")]:
+        program = unfenced_move(Program(), 0)
+        if fenced:
+            program.fence(MTE2, 0)
+        program.declared["base"] = 'declare i64 @"hivm.ON.CHIP.BASE"(i64)'
+        program.lines += [
+            f'  %base = call i64 @"hivm.ON.CHIP.BASE"(i64 {UB})',
+            f"  %sum = add i64 %base, {address}",
+            f"  %ub = inttoptr i64 %sum to ptr addrspace({UB})",
+            f"  %v = load float, ptr addrspace({UB}) %ub",
+            "  store float %v, ptr addrspace(1) %p1",
+        ]
+        if kind:
+            assert fault(program, X, X.copy()).fault.kind == kind
+        else:
+            run(program, X, X.copy())
+
+
 def test_access_outside_a_memory() -> None:
     program = Program().count(64)
     program.do("MOVEV.f32", at(UB, 192 * 1024 - 128), "float 1.0", word(UNARY))
