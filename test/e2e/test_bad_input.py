@@ -213,7 +213,7 @@ def test_missing_toolchain_without_a_network(folder: str, tmp_path: Path) -> Non
     says = "cannot download triton-ascend" if folder == "data" else "set FLAGC_DATA_DIR"
     assert says in done.error_lines[0]
     assert not out.exists()
-    assert not [path for path in place.rglob("*") if path.suffix != ".lock" and path.is_file()]
+    assert not [path for path in place.rglob("*") if path.name != ".lock" and path.is_file()]
 
 
 def test_no_path_and_unknown_suffix(tmp_path: Path) -> None:
