@@ -9,6 +9,7 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from flagc.check.reference import reference as reference
     from flagc.ir.module import Module as Module
     from flagc.jit import install as install
     from flagc.jit import uninstall as uninstall
@@ -25,6 +26,7 @@ _PUBLIC = {
     "Pass": "flagc.pipeline.passes",
     "PassContext": "flagc.pipeline.context",
     "install": "flagc.jit",
+    "reference": "flagc.check.reference",
     "register": "flagc.pipeline.passes",
     "uninstall": "flagc.jit",
     "use": "flagc.session",

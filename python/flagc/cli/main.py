@@ -111,6 +111,10 @@ DEFAULT_TARGET = "cuda"
     metavar="FILE",
     help="Write every instruction of --run to FILE (Chrome trace; .jsonl: one record a line).",
 )
+@click.option(
+    "--check", is_flag=True, help="Compare the results of --run with a reference (see docs/run.md)."
+)
+@click.option("--tolerance", type=float, metavar="R", help="Relative tolerance of --check.")
 @click.option("--list-passes", is_flag=True, help="List all passes and their options.")
 @click.option("--list-anchors", is_flag=True, help="List where passes can be inserted.")
 @click.version_option(flagc.__version__, prog_name="flagc")
@@ -216,18 +220,24 @@ def _compile(
 def _executor(settings: Settings, target: Target, passes: list[PlacedPass]) -> Any:
     """Return what executes launches with `--run`, else None."""
     if not settings.run:
-        if settings.trace is not None:
-            raise UsageError("--trace needs --run")
+        for flag, given in (("--trace", settings.trace is not None), ("--check", settings.check)):
+            if given:
+                raise UsageError(f"{flag} needs --run")
         return None
     if settings.kernel is not None or (settings.path and settings.path.suffix != ".py"):
         raise UsageError("--run needs a script that launches its kernels on tensors")
-    return target.executor(
+    executor = target.executor(
         passes=passes,
         compile=partial(_compile_request, settings),
         checks=settings.checks,
         threads=settings.threads,
         trace=settings.trace is not None,
     )
+    if not settings.check:
+        return executor
+    from flagc.check.executor import CheckingExecutor
+
+    return CheckingExecutor(executor, settings.tolerance)
 
 
 def collect_launches(settings: Settings, target: Target, passes: list[PlacedPass]) -> Inputs:
@@ -260,7 +270,8 @@ def collect_launches(settings: Settings, target: Target, passes: list[PlacedPass
         raise UsageError(_no_launch(settings.path))
     for launch in script.launches:
         launch.options = {**launch.options, **options}
-    return Inputs(script.launches, script.note, script.error)
+    checked = executor.checked if settings.check else []
+    return Inputs(script.launches, script.note, script.error, checked)
 
 
 def _no_launch(path: Path) -> str:

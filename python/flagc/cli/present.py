@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import json
 import sys
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from typing import Any
 
 import flagc
+from flagc.check.outcome import CheckedLaunch
 from flagc.cli.settings import Settings
 from flagc.errors import EXIT_KERNEL_FAILED, UsageError
 from flagc.frontend.launch import Launch
@@ -24,6 +25,7 @@ class Inputs:
     launches: list[Launch]
     note: str = ""
     error: str = ""
+    checked: list[CheckedLaunch] = field(default_factory=list)
     documents: list[dict[str, Any]] = field(default_factory=list)
 
 
@@ -115,15 +117,26 @@ def finish(settings: Settings, inputs: Inputs, status: int) -> int:
     if inputs.error:
         terminal.print_error(inputs.error)
         status = max(status, EXIT_KERNEL_FAILED)
+    for checked in inputs.checked:
+        for mismatch in checked.mismatches:
+            terminal.print_error(
+                f"error: {checked.kernel}: {mismatch}; compared with {checked.against}; a second "
+                f"run gives {'the same' if checked.repeatable else 'another result'}"
+            )
+            status = max(status, EXIT_KERNEL_FAILED)
     if settings.output_format == "json":
         document = {
             "flagc": flagc.__version__,
             "kernels": inputs.documents,
             "note": inputs.note,
             "error": inputs.error,
+            "checked": [asdict(checked) for checked in inputs.checked],
         }
         json.dump(document, sys.stdout, indent=2)
         print()
-    elif inputs.note:
+        return status
+    if inputs.checked:
+        terminal.print_checked(inputs.checked)
+    if inputs.note:
         terminal.err().print(f"note: {inputs.note}", markup=False, style="cyan", soft_wrap=True)
     return status

@@ -40,6 +40,8 @@ class Settings:
     checks: bool
     threads: int | None
     trace: Path | None
+    check: bool
+    tolerance: float | None
     list_passes: bool
     list_anchors: bool
 

@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from rich.console import Console
 from rich.table import Table as RichTable
 
+from flagc.check.outcome import CheckedLaunch
 from flagc.frontend.launch import Launch
 from flagc.pipeline.compiler import CompileResult
 from flagc.pipeline.diagnostics import Diagnostic, Table
@@ -115,6 +116,22 @@ def print_executions(launch: Launch, device: str) -> None:
         markup=False,
         soft_wrap=True,
     )
+
+
+def print_checked(checked: Sequence[CheckedLaunch]) -> None:
+    """Print which launches were compared with what."""
+    rows = tuple(
+        (
+            entry.kernel,
+            "x".join(map(str, entry.grid)),
+            ", ".join(entry.outputs) or "(nothing changed)",
+            entry.against,
+            "WRONG" if entry.mismatches else "right",
+        )
+        for entry in checked
+    )
+    columns = ("kernel", "grid", "outputs", "compared with", "result")
+    print_table(Table("checked launches", columns, rows))
 
 
 def print_summary(launch: Launch, result: CompileResult) -> None:

@@ -1,0 +1,1 @@
+"""Check the results of launches against references."""

@@ -1,0 +1,37 @@
+"""References that users give for their kernels."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+# Takes a launch's arguments by name, as they were before it, and returns what its outputs must be.
+Reference = Callable[..., Mapping[str, Any]]
+
+_references: dict[str, Reference] = {}
+
+
+def reference(kernel: Any) -> Callable[[Reference], Reference]:
+    """Give a kernel its reference: `@flagc.reference(kernel)` above a function.
+
+    The function is called with all of a launch's arguments by name, constexprs included; tensors
+    are copies of what they were before the launch. It returns the expected tensor of each output
+    by the argument's name. Outputs that it does not name are not checked.
+    """
+
+    def remember(function: Reference) -> Reference:
+        _references[_key(kernel)] = function
+        return function
+
+    return remember
+
+
+def reference_for(kernel: Any) -> Reference | None:
+    """Return the user's reference for a JIT function, if there is one."""
+    return _references.get(_key(kernel))
+
+
+def _key(kernel: Any) -> str:
+    while not hasattr(kernel, "arg_names") or hasattr(getattr(kernel, "fn", None), "arg_names"):
+        kernel = kernel.fn  # unwrap autotune and heuristics
+    return f"{kernel.fn.__code__.co_filename}:{kernel.fn.__qualname__}"
