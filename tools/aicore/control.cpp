@@ -76,6 +76,10 @@ void sync_wait(Core& core, std::uint64_t, std::uint64_t, std::uint64_t, std::uin
 void scalar_load(Core& core, std::uint64_t address, std::uint64_t bytes, std::uint64_t space) {
   if (space == static_cast<std::uint64_t>(Space::kGm)) {
     core.gm->read(address, bytes);
+  } else if (bytes == 1) {
+    // The library builds bit masks by reading a byte, setting a bit and writing it back, so the
+    // first read of each byte finds what nobody wrote.
+    core.memory(static_cast<Space>(space)).peek(address, bytes);
   } else {
     core.memory(static_cast<Space>(space)).read(address, bytes, bytes);
   }

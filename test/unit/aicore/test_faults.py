@@ -91,6 +91,26 @@ def test_scalar_loads_of_ub_need_a_flag_and_a_written_value() -> None:
             run(program, X, X.copy())
 
 
+def test_a_bit_may_be_set_in_a_byte_that_nobody_wrote() -> None:
+    # As the library's scalar compares do; the byte counts as written afterwards.
+    program = Program()
+    program.declared["base"] = 'declare i64 @"hivm.ON.CHIP.BASE"(i64)'
+    program.lines += [
+        f'  %base = call i64 @"hivm.ON.CHIP.BASE"(i64 {UB})',
+        f"  %ub = inttoptr i64 %base to ptr addrspace({UB})",
+        f"  %old = load i8, ptr addrspace({UB}) %ub",
+        "  %cleared = and i8 %old, 0",
+        "  %new = or i8 %cleared, 5",
+        f"  store i8 %new, ptr addrspace({UB}) %ub",
+    ]
+    program.fence(0, MTE3)
+    move = word(1 << 4 | 1 << 16)
+    program.do("MOV.UB.TO.OUT.ALIGN.b8.V220", program.tensor(1), at(UB, 0), move, word(0))
+    out = np.zeros(1, np.uint8)
+    run(program, X, out)
+    assert out[0] == 5
+
+
 def test_access_outside_a_memory() -> None:
     program = Program().count(64)
     program.do("MOVEV.f32", at(UB, 192 * 1024 - 128), "float 1.0", word(UNARY))
