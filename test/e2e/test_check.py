@@ -21,7 +21,6 @@ ODD = (
 # Faults of kernels that users made, as replacements in the source.
 FAULTS = {
     "dropped-k-tail": ("range(0, K, BLOCK_K)", "range(0, K - BLOCK_K, BLOCK_K)"),
-    "swapped-operands": ("tl.dot(a, b, accumulator)", "tl.dot(b.trans(), a.trans(), accumulator)"),
     "wrong-stride": ("rows[:, None] * stride_cm", "rows[:, None] * stride_am"),
     "fp16-accumulator": (
         "accumulator = tl.dot(a, b, accumulator)",
