@@ -161,9 +161,15 @@ def run_case(
         refused = isinstance(error, FlagcError)
         status = "fault" if faulted else "refused" if refused else "crashed"
         lines = [line for line in str(error).splitlines() if line.strip()] or [""]
-        text = lines[0] if refused else f"{type(error).__name__}: {lines[0]}"
+        text = without_folder(lines[0]) if refused else f"{type(error).__name__}: {lines[0]}"
         send.send((status, text[:400], len(recorder.launches) if recorder else 0))
     send.close()
+
+
+def without_folder(line: str) -> str:
+    """A message's line, its source file without the folders."""
+    place, _, rest = line.partition(" ")
+    return f"{place.rpartition('/')[2]} {rest}" if place.startswith("/") else line
 
 
 def widened(value: Any) -> Any:
@@ -250,6 +256,14 @@ def supervise(
     return Outcome(name, dtype, status, detail, time.perf_counter() - started, launches)
 
 
+def reason(detail: str) -> str:
+    """What a refusal or fault says, without the place: calls that fail alike count together."""
+    _, found, rest = detail.partition("error: ")
+    text = rest if found else detail
+    *_, last = text.split(": ", 2) if " block " in text else (text,)
+    return " ".join(word for word in last.split() if not word.startswith("0x"))[:150]
+
+
 def show(outcomes: list[Outcome]) -> None:
     """Print the table, the totals, and what refusals and crashes say most often."""
     from rich.console import Console
@@ -268,6 +282,12 @@ def show(outcomes: list[Outcome]) -> None:
             Text(outcome.detail),
         )
     console.print(table)
+    for status in ("refused", "fault", "crashed"):
+        reasons = Counter(
+            reason(outcome.detail) for outcome in outcomes if outcome.status == status
+        )
+        for text, count in reasons.most_common(8):
+            console.print(Text(f"{count:4} {status}: {text}", style=COLOURS.get(status, "red")))
     totals = Counter(outcome.status for outcome in outcomes)
     operators = {outcome.name.split(" ")[0] for outcome in outcomes}
     right = operators - {o.name.split(" ")[0] for o in outcomes if o.status != "right"}
