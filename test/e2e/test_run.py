@@ -35,7 +35,7 @@ def test_a_wrong_kernel_fails_the_scripts_own_check(tmp_path: Path) -> None:
     assert flagc(script, "--target", "ascend").status == 0
 
 
-def test_an_access_past_the_tensor_is_a_fault_with_block_and_tensor(tmp_path: Path) -> None:
+def test_an_access_past_the_tensor_is_a_fault_with_line_block_and_tensor(tmp_path: Path) -> None:
     script = tmp_path / "past.py"
     source = (EXAMPLES / "vector_add.py").read_text()
     script.write_text(
@@ -43,6 +43,9 @@ def test_an_access_past_the_tensor_is_a_fault_with_block_and_tensor(tmp_path: Pa
     )
     done = flagc(script, "--target", "ascend", "--run")
     assert done.status == 1
+    lines = script.read_text().split("\n")
+    line = next(i for i, text in enumerate(lines, start=1) if "x = tl.load" in text)
+    assert f"past.py:{line}:" in done.error_lines[0]
     assert "block 96" in done.error_lines[0]  # 98432 elements end within the 97th block
     assert "x_ptr, which has 393728" in done.error_lines[0]
     assert "add_kernel" in done.error_lines[0]

@@ -23,6 +23,7 @@ from flagc.targets.ascend.generic_ir import (
     walk,
 )
 from flagc.targets.ascend.hivm_calls import HivmCalls, LoweringError
+from flagc.targets.ascend.vendor_process import place_of_location
 
 _COPY_IN_UB = "copy_ubuf_to_ubuf_"
 _KEPT_ATTRIBUTES = {"sym_name", "sym_visibility", "function_type", "llvm.emit_c_interface"}
@@ -128,6 +129,8 @@ def lower_core(module: Any, entry: str, *, on_chip_base: bool, debug: bool) -> s
         _drop_other_functions(module, entry)
         _drop_null_padding(module)
         rewriter = HivmCalls(module, on_chip_base)
+        if on_chip_base:  # for the emulator, whose faults then name the kernel's line
+            _note_lines(module, rewriter)
         for operation in [op for op in walk(module.operation) if op.name.startswith("hivm.")]:
             rewriter.replace(operation)
         for function in module.body.operations:
@@ -140,6 +143,15 @@ def lower_core(module: Any, entry: str, *, on_chip_base: bool, debug: bool) -> s
             run_upstream_passes(module, _DEBUG_SCOPES)
             _forget_declaration_scopes(module)
         return translate_to_llvm_ir(module)
+
+
+def _note_lines(module: Any, rewriter: HivmCalls) -> None:
+    """Before each call of the library and each instruction, note the kernel's line."""
+    noted = [op for op in walk(module.operation) if op.name.startswith(("hivm.hir.", "func.call"))]
+    for operation in noted:
+        _, line, _ = place_of_location(str(operation.location))
+        if line:
+            rewriter.note_line(operation, line)
 
 
 def _drop_null_padding(module: Any) -> None:

@@ -103,6 +103,11 @@ class HivmCalls:
             if use.owner.name != "llvm.insertvalue":
                 use.owner.operands[use.operand_number] = view
 
+    def note_line(self, operation: Any, line: int) -> None:
+        """Call `hivm.LINE` with the kernel's source line before `operation`."""
+        with self.ir.InsertionPoint(operation), operation.location:
+            self._call("LINE", [line])
+
     def _call(self, name: str, operands: list[Any], *, result: bool = False) -> Any:
         """Call instruction `hivm.<name>`; Python integers become constants."""
         values = [self._constant(entry) if isinstance(entry, int) else entry for entry in operands]
