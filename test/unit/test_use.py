@@ -49,6 +49,38 @@ def test_scalars_and_views_and_untouched_neighbours() -> None:
     assert launch.executions[0].blocks == 3
 
 
+@triton.jit
+def accumulate(x_ptr, out_ptr, n, OPERATION: tl.constexpr, BLOCK: tl.constexpr):
+    offsets = tl.arange(0, BLOCK)
+    mask = offsets < n  # the vendor's adapter takes no floating-point atomic without one
+    x = tl.load(x_ptr + tl.program_id(0) * BLOCK + offsets, mask=mask, other=0)
+    if OPERATION == "add":
+        tl.atomic_add(out_ptr + offsets, x, mask=mask)
+    elif OPERATION == "max":
+        tl.atomic_max(out_ptr + offsets, x, mask=mask)
+    else:
+        tl.atomic_min(out_ptr + offsets, x, mask=mask)
+
+
+@pytest.mark.parametrize(
+    ("dtype", "operation"),
+    [
+        *[(dtype, "add") for dtype in (torch.float32, torch.float16, torch.bfloat16, torch.int32)],
+        *[(dtype, name) for dtype in (torch.float32, torch.int32) for name in ("max", "min")],
+    ],
+)
+def test_atomics_of_many_blocks_all_count(dtype: torch.dtype, operation: str) -> None:
+    generator = torch.Generator().manual_seed(7)
+    # Whole numbers that every dtype holds, in sums too, so that the order does not matter.
+    x = torch.randint(-2, 3, (40, 32), generator=generator).to(dtype)
+    out = torch.full((32,), 1, dtype=dtype)
+    with flagc.use("ascend", threads=2):
+        accumulate[(40,)](x, out, 32, OPERATION=operation, BLOCK=32)
+    folds = {"add": x.double().sum(0) + 1, "max": x.double().amax(0).clamp(min=1)}
+    expected = folds.get(operation, x.double().amin(0).clamp(max=1))
+    assert torch.equal(out.double(), expected)
+
+
 def test_passes_run_in_the_session() -> None:
     a, b = torch.randn(200, 64).half(), torch.randn(64, 300).half()
     with flagc.use("ascend", "swizzle-program-ids{group-m=2}"):

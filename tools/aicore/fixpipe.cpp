@@ -1,6 +1,8 @@
 // FIX.L0C.TO.OUT: accumulators from L0C ([n/16][rows][16]) to rows in global memory.
 #include <algorithm>
+#include <vector>
 
+#include "atomic_store.h"
 #include "half_arrays.h"
 #include "instruction.h"
 #include "number.h"
@@ -42,8 +44,11 @@ void fixpipe(Core& core, std::uint64_t target, std::uint64_t source, std::uint64
   if (m == 0 || n == 0) return;
   // Mix kernels move whole tiles through the workspace, also where nothing was computed.
   const bool to_scratch = core.gm->scratch(target, n * sizeof(Out));
+  const bool atomic = stores_atomically(core);
+  std::vector<Out> held(atomic ? n : 0);
   for (std::uint64_t row = 0; row < m; ++row) {
-    Out* out = reinterpret_cast<Out*>(core.gm->write(target + row * target_stride * sizeof(Out), n * sizeof(Out)));
+    const std::uint64_t at_row = target + row * target_stride * sizeof(Out);
+    Out* out = atomic ? held.data() : reinterpret_cast<Out*>(core.gm->write(at_row, n * sizeof(Out)));
     for (std::uint64_t first = 0; first < n; first += 16) {
       const std::uint64_t width = std::min<std::uint64_t>(16, n - first);
       const std::uint64_t at_source = source + (first / 16 * source_stride + row) * 64;
@@ -56,6 +61,7 @@ void fixpipe(Core& core, std::uint64_t target, std::uint64_t source, std::uint64
       for (std::uint64_t at = 0; at < width; ++at) value[at] = relu == 1 && in[at] < 0 ? In{0} : in[at];
       store(value, out + first, width);
     }
+    if (atomic) store_to_global(core, at_row, reinterpret_cast<const std::uint8_t*>(out), n * sizeof(Out));
   }
 }
 

@@ -1,4 +1,5 @@
 // Between global memory and UB (MTE2, MTE3), inside UB, broadcasts.
+#include "atomic_store.h"
 #include "vector_access.h"
 
 namespace flagc::aicore {
@@ -42,7 +43,7 @@ void from_ub(Core& core, std::uint64_t target, std::uint64_t source, std::uint64
   const std::uint64_t source_gap = field(gaps, 0, 32) * kVectorBlock, target_gap = field(gaps, 32, 64);
   for (std::uint64_t burst = 0; burst < bursts; ++burst) {
     const std::uint8_t* in = core.ub.read(source + burst * (round_up(bytes) + source_gap), bytes);
-    std::memcpy(core.gm->write(target + burst * (bytes + target_gap), bytes), in, bytes);
+    store_to_global(core, target + burst * (bytes + target_gap), in, bytes);
   }
 }
 

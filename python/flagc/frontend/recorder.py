@@ -85,7 +85,8 @@ class LaunchRecorder:
         """
         if self.executor is None or self.autotune_config is not None or self._found_config:
             return True
-        assert self._tried
+        if not self._tried:  # tried by a tuner of the program's own, which takes what it likes
+            return True
         try:
             self.executor.prepare(self._tried[-1])
         except KernelError:
@@ -128,6 +129,15 @@ class _RecordedKernel:
     def run(self, grid_x: int, grid_y: int, grid_z: int, *rest: Any) -> None:
         values = rest[_LAUNCHER_ARGUMENTS:]
         self._recorder.launched(self._launch, (int(grid_x), int(grid_y), int(grid_z)), values)
+
+    def __getitem__(self, grid: Any) -> Any:
+        """Launch as Triton's compiled kernels do, with the values of all parameters."""
+        sizes = [*map(int, grid), 1, 1]
+
+        def launch(*values: Any, stream: Any = None) -> None:
+            self._recorder.launched(self._launch, (sizes[0], sizes[1], sizes[2]), values)
+
+        return launch
 
     def compiled_ahead(self) -> None:
         self._recorder.launched(self._launch, None)
