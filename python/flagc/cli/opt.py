@@ -93,16 +93,17 @@ def _process(
     source: IrSource, target: Target, passes: list[PlacedPass], flags: dict[str, Any]
 ) -> tuple[str, int]:
     """Return the resulting IR of one input and the exit status."""
-    mode: Any = "change" if flags["print_ir_after_change"] else "never"
-    mode = "all" if flags["print_ir_after_all"] else mode
-    instrumentation = InstrumentationOptions(mode, flags["time_passes"])
+    instrumentation = InstrumentationOptions.from_flags(
+        after_all=flags["print_ir_after_all"],
+        after_change=flags["print_ir_after_change"],
+        time_passes=flags["time_passes"],
+    )
     request = CompileRequest(
         source, target, {}, passes, instrumentation, debug_info=flags["debug_info"]
     )
     resume = parse_anchor(flags["resume"]) if flags["resume"] else None
     diagnostics: list[Diagnostic] = []
     result: CompileResult | None = None
-    status = EXIT_GOOD
     try:
         result = compile_isolated(
             request,
@@ -130,7 +131,7 @@ def _process(
     _show(result)
     content = result.artifacts[0].content
     assert isinstance(content, str)
-    return content if content.endswith("\n") else content + "\n", status
+    return content if content.endswith("\n") else content + "\n", EXIT_GOOD
 
 
 def _run(resume: Any, request: CompileRequest, journal: Any = None) -> CompileResult:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 from flagc.pipeline.instrumentation import InstrumentationOptions
 
@@ -48,9 +47,8 @@ class Settings:
     @property
     def instrumentation(self) -> InstrumentationOptions:
         """What the compilation has to record."""
-        mode: Any = "never"
-        if self.print_ir_after_change:
-            mode = "change"
-        if self.print_ir_after_all:
-            mode = "all"
-        return InstrumentationOptions(mode, self.time_passes)
+        return InstrumentationOptions.from_flags(
+            after_all=self.print_ir_after_all,
+            after_change=self.print_ir_after_change,
+            time_passes=self.time_passes,
+        )

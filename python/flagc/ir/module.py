@@ -191,16 +191,6 @@ def _collect(op: Operation, wanted: frozenset[str], found: list[Operation]) -> N
                 _collect(child_op, wanted, found)
 
 
-def parent_op(op: Operation, op_name: str) -> Operation | None:
-    """Return the closest op around `op` called `op_name`, or None."""
-    parent = op.parent
-    while parent is not None:
-        if parent.operation.name == op_name:
-            return parent.operation
-        parent = parent.operation.parent
-    return None
-
-
 def defining_op(value: Value) -> Operation | None:
     """Return the op whose result `value` is, or None for a block argument."""
     owner = value.owner

@@ -120,27 +120,10 @@ def compile_kernel(request: CompileRequest, journal: Journal | None = None) -> C
     started = time.perf_counter()
     journal = journal or Journal()
     journal.enter("frontend", "")
-    compilation = request.target.begin(request.source, request.options)
-    check_places(request.passes, compilation.stages)
+    compilation, manager = _begin(request, journal)
     _check_stage_name(request.stop_after, compilation.stages)
-    manager = PassManager(
-        request.passes,
-        request.target.facts,
-        compilation.options,
-        request.instrumentation,
-        journal,
-        Findings(diagnostics=compilation.diagnostics),
-    )
     artifacts = _run_stages(request, compilation, manager)
-    result = CompileResult(
-        name=request.source.name,
-        target=request.target.name,
-        artifacts=artifacts,
-        metadata=compilation.metadata,
-        findings=manager.findings,
-        records=manager.records,
-        seconds=time.perf_counter() - started,
-    )
+    result = _result(request, compilation, manager, artifacts, started)
     if request.cacheable:
         cache.store(request.key(), result)
     return result
@@ -164,17 +147,8 @@ def run_passes_on_ir(
     started = time.perf_counter()
     journal = journal or Journal()
     journal.enter(source.stage, "parse", ir=lambda: source.content)
-    compilation = request.target.begin(source, request.options)
-    check_places(request.passes, compilation.stages)
+    compilation, manager = _begin(request, journal)
     stage = next(s for s in compilation.stages if s.name == source.stage)
-    manager = PassManager(
-        request.passes,
-        request.target.facts,
-        compilation.options,
-        request.instrumentation,
-        journal,
-        Findings(diagnostics=compilation.diagnostics),
-    )
     payload = stage.read(source.path)
     if resume is not None:
         _check_resume(resume, stage)
@@ -184,13 +158,38 @@ def run_passes_on_ir(
         payload = manager.run_passes(at_end, stage, payload)
     text = stage.text(payload, debug=request.debug_info)
     artifact = Artifact(stage.name, stage.suffix, text, time.perf_counter() - started)
+    return _result(request, compilation, manager, [artifact], started)
+
+
+def _begin(request: CompileRequest, journal: Journal) -> tuple[Compilation, PassManager]:
+    """Prepare the target's compilation and the pass manager that runs its stages."""
+    compilation = request.target.begin(request.source, request.options)
+    check_places(request.passes, compilation.stages)
+    manager = PassManager(
+        request.passes,
+        request.target.facts,
+        compilation.options,
+        request.instrumentation,
+        journal,
+        Findings(diagnostics=compilation.diagnostics),
+    )
+    return compilation, manager
+
+
+def _result(
+    request: CompileRequest,
+    compilation: Compilation,
+    manager: PassManager,
+    artifacts: list[Artifact],
+    started: float,
+) -> CompileResult:
     return CompileResult(
-        source.name,
-        request.target.name,
-        [artifact],
-        compilation.metadata,
-        manager.findings,
-        manager.records,
+        name=request.source.name,
+        target=request.target.name,
+        artifacts=artifacts,
+        metadata=compilation.metadata,
+        findings=manager.findings,
+        records=manager.records,
         seconds=time.perf_counter() - started,
     )
 

@@ -19,6 +19,15 @@ class InstrumentationOptions:
     print_ir: Literal["never", "all", "change"] = "never"
     time_passes: bool = False
 
+    @classmethod
+    def from_flags(
+        cls, *, after_all: bool, after_change: bool, time_passes: bool
+    ) -> InstrumentationOptions:
+        """Return what the command line's flags ask for; `after_all` wins over `after_change`."""
+        if after_all:
+            return cls("all", time_passes)
+        return cls("change" if after_change else "never", time_passes)
+
     @property
     def every_step(self) -> bool:
         """True when each of the target's passes has to run on its own."""

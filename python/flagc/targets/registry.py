@@ -35,8 +35,3 @@ def target_by_name(text: str) -> Target:
     if family not in _TARGETS:
         raise UsageError(f"unknown target '{text}'; {nearest(family, list(_TARGETS))}")
     return _TARGETS[family](chip)
-
-
-def target_families() -> list[str]:
-    """Return the families of targets, sorted."""
-    return sorted(_TARGETS)

@@ -33,17 +33,6 @@ class AscendChip:
         """The name without the prefix `Ascend`, as command lines take it."""
         return self.name.removeprefix("Ascend")
 
-    def memory_bytes(self, space: str) -> int:
-        """Capacity of a memory by its HIVM address space: cbuf, ca, cb, cc or ub."""
-        sizes = {
-            "cbuf": self.l1_bytes,
-            "ca": self.l0a_bytes,
-            "cb": self.l0b_bytes,
-            "cc": self.l0c_bytes,
-            "ub": self.ub_bytes,
-        }
-        return sizes[space]
-
 
 CHIPS: tuple[AscendChip, ...] = (
     AscendChip("Ascend910B1", 24, 48, 1850),

@@ -22,7 +22,6 @@ from flagc.targets.ascend.on_chip_buffers import (
     power_of_two_below,
     scaled_block,
 )
-from flagc.targets.ascend.pass_text import render_pipeline
 from flagc.targets.ascend.text_locations import (
     kernel_line,
     kernel_place,
@@ -70,13 +69,6 @@ class AscendDiagnosis:
     available_bytes: int = 0
     failing_pass: str | None = None
     reproducer: FailingPass | None = None
-
-    @property
-    def reproducer_command(self) -> str | None:
-        """What runs the failing pass again on `reproducer.module_text`, read from stdin."""
-        if self.reproducer is None:
-            return None
-        return f"bishengir-opt --pass-pipeline='{render_pipeline([self.reproducer.entry])}'"
 
 
 def diagnose(
