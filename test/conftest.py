@@ -1,16 +1,47 @@
-"""Test-wide settings: caches of their own, `--slow`, the checkout on the path."""
+"""Test-wide settings: caches of their own, random seeds, `--slow`, the checkout on the path."""
 
+import random
+import secrets
 import sys
+import zlib
 from pathlib import Path
 
+import numpy as np
 import pytest
+import torch
 
 ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT / "test"))
+SEED = pytest.StashKey[int]()
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--slow", action="store_true", help="run long corpora too")
+    parser.addoption(
+        "--seed", type=int, help="seed of the tests' random inputs (default: another each run)"
+    )
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    seed = config.getoption("--seed")
+    given: dict = getattr(config, "workerinput", {})  # what pytest-xdist hands to its workers
+    config.stash[SEED] = given.get("seed", secrets.randbits(32) if seed is None else seed)
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_configure_node(node) -> None:
+    node.workerinput["seed"] = node.config.stash[SEED]
+
+
+def pytest_report_header(config: pytest.Config) -> str:
+    return f"random inputs: --seed {config.stash[SEED]}"
+
+
+def pytest_terminal_summary(
+    terminalreporter: pytest.TerminalReporter, config: pytest.Config
+) -> None:
+    if terminalreporter.stats.get("failed"):
+        terminalreporter.write_line(f"repeat with --seed {config.stash[SEED]}")
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
@@ -28,6 +59,17 @@ def own_caches(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("FLAGC_CACHE_DIR", str(tmp_path / "flagc-cache"))
     monkeypatch.setenv("TRITON_CACHE_DIR", str(tmp_path / "triton-cache"))
     monkeypatch.setenv("TRITON_DEFAULT_FP_FUSION", "1")
+
+
+@pytest.fixture(autouse=True)
+def seeded(request: pytest.FixtureRequest) -> int:
+    """Seed the generators from `--seed` and the test's name, so that one test can be repeated."""
+    name = request.node.nodeid.encode()
+    seed = zlib.crc32(name, request.config.stash[SEED] & 0xFFFFFFFF)
+    random.seed(seed)
+    np.random.seed(seed)
+    torch.manual_seed(seed)
+    return seed
 
 
 @pytest.fixture

@@ -10,6 +10,7 @@ import triton.language as tl
 import flagc
 from e2e.commands import EXAMPLES
 from flagc.errors import KernelError, UsageError
+from support.comparing import assert_rounded, product_error
 
 sys.path.insert(0, str(EXAMPLES))
 from gemm import gemm, gemm_kernel
@@ -23,16 +24,12 @@ def affine(x_ptr, out_ptr, n, scale, shift, BLOCK: tl.constexpr):
 
 
 @pytest.mark.parametrize("shape", [(1, 1, 1), (33, 17, 70), (129, 130, 65)])
-def test_gemm_is_within_one_ulp_of_the_rounded_reference(shape: tuple[int, int, int]) -> None:
+def test_gemm_is_right_but_for_rounding(shape: tuple[int, int, int]) -> None:
     rows, columns, depth = shape
-    generator = torch.Generator().manual_seed(sum(shape))
-    a = torch.randn((rows, depth), generator=generator).half()
-    b = torch.randn((depth, columns), generator=generator).half()
+    a, b = torch.randn(rows, depth).half(), torch.randn(depth, columns).half()
     with flagc.use("ascend:910B3"):
         c = gemm(a, b)
-    exact = (a.double() @ b.double()).half()
-    ulp = (torch.nextafter(exact.abs(), torch.full_like(exact, torch.inf)) - exact.abs()).double()
-    assert ((c.double() - exact.double()).abs() <= ulp).all()
+    assert_rounded(c, a.double() @ b.double(), product_error(a, b))
 
 
 def test_scalars_and_views_and_untouched_neighbours() -> None:
@@ -70,9 +67,8 @@ def accumulate(x_ptr, out_ptr, n, OPERATION: tl.constexpr, BLOCK: tl.constexpr):
     ],
 )
 def test_atomics_of_many_blocks_all_count(dtype: torch.dtype, operation: str) -> None:
-    generator = torch.Generator().manual_seed(7)
     # Whole numbers that every dtype holds, in sums too, so that the order does not matter.
-    x = torch.randint(-2, 3, (40, 32), generator=generator).to(dtype)
+    x = torch.randint(-2, 3, (40, 32)).to(dtype)
     out = torch.full((32,), 1, dtype=dtype)
     with flagc.use("ascend", threads=2):
         accumulate[(40,)](x, out, 32, OPERATION=operation, BLOCK=32)

@@ -9,6 +9,8 @@ import pytest
 import torch
 from emulating import emulated
 
+from support.comparing import ROUND, assert_rounded, guarded, untouched
+
 TYPES = {
     "fp32": torch.float32,
     "fp16": torch.float16,
@@ -18,7 +20,6 @@ TYPES = {
     "i8": torch.int8,
     "i64": torch.int64,
 }
-TOLERANCE = {"fp32": 2e-5, "fp16": 2e-3, "bf16": 1.6e-2}
 EXPECTED: dict[str, Any] = {
     "add": lambda a, b: a + b,
     "div": lambda a, b: a / b,
@@ -32,14 +33,15 @@ EXPECTED: dict[str, Any] = {
     "erf": lambda a, b: torch.erf(a),
     "cast": lambda a, b: a,
 }
+# Half units that are lost before the last rounding; erf is the vendor's polynomial in fp32.
+APPROXIMATE = {"log": 2, "rsqrt": 2, "erf": 8}
 N = 1000
 
 
-def values(dtype: torch.dtype, seed: int) -> torch.Tensor:
-    random = torch.Generator().manual_seed(seed)
+def values(dtype: torch.dtype) -> torch.Tensor:
     if dtype.is_floating_point:
-        return (torch.randn(N, generator=random) * 3).to(dtype)
-    found = torch.randint(-100, 100, (N,), generator=random)
+        return (torch.randn(N) * 3).to(dtype)
+    found = torch.randint(-100, 100, (N,))
     return torch.where(found == 0, 1, found).to(dtype)
 
 
@@ -57,13 +59,11 @@ def values(dtype: torch.dtype, seed: int) -> torch.Tensor:
 def test_agrees_with_torch(operation: str, source: str, target: str) -> None:
     types = {"x": f"*{source}", "y": f"*{source}", "out": f"*{target}", "n": "i32"}
     kernel = emulated(own.pointwise, types, {"OP": operation, "N": 512}, "x y out")
-    a, b = values(TYPES[source], 1), values(TYPES[source], 2)
-    out = torch.zeros(N, dtype=TYPES[target])
+    a, b = values(TYPES[source]), values(TYPES[source])
+    storage, out = guarded(N, dtype=TYPES[target])
     kernel.run((2,), [a, b, out, N])
     wide = [t.double() if t.is_floating_point() else t for t in (a, b)]
-    expected = EXPECTED[operation](*wide).to(TYPES[target])
-    if out.is_floating_point():
-        tolerance = TOLERANCE[target]
-        torch.testing.assert_close(out, expected, rtol=tolerance, atol=tolerance / 10)
-    else:
-        assert torch.equal(out, expected)
+    exact = EXPECTED[operation](*wide)
+    lost = APPROXIMATE.get(operation, 0) * ROUND * exact.double().abs()
+    assert_rounded(out, exact, lost)
+    assert untouched(storage)

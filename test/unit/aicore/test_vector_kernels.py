@@ -6,20 +6,18 @@ import pytest
 import torch
 from emulating import emulated, kernels
 
+from support.comparing import (
+    ROUND,
+    assert_rounded,
+    guarded,
+    product_error,
+    sum_error,
+    untouched,
+)
+
 I32 = "i32"
 WIDTHS = [1, 31, 33, 1000, 1024]
 POINTER = "*fp32"
-
-
-def guarded(*shape: int, dtype: torch.dtype = torch.float32) -> tuple[torch.Tensor, torch.Tensor]:
-    """A NaN-filled tensor inside a larger one, and the larger one."""
-    size = int(torch.tensor(shape).prod())
-    storage = torch.full((size + 64,), float("nan"), dtype=dtype)
-    return storage, storage[32 : 32 + size].view(*shape)
-
-
-def untouched(storage: torch.Tensor) -> bool:
-    return bool(storage[:32].isnan().all() and storage[-32:].isnan().all())
 
 
 @pytest.mark.parametrize("n", [1, 31, 1000, 1024, 5000])
@@ -41,7 +39,11 @@ def test_softmax(n: int) -> None:
     x = torch.randn(5, n) * 4
     storage, out = guarded(5, n)
     kernel.run((5,), [x, out, n, n])
-    torch.testing.assert_close(out.double(), torch.softmax(x.double(), 1), rtol=2e-6, atol=1e-9)
+    exact = torch.softmax(x.double(), 1)
+    # x - max is rounded, which exp turns into a relative error; exp, sum and division follow.
+    span = x.double().amax(1, keepdim=True) - x
+    lost = exact * (ROUND * (span + span.amax(1, keepdim=True) + 8) + sum_error(n))
+    assert_rounded(out, exact, lost)
     assert untouched(storage)
 
 
@@ -52,8 +54,11 @@ def test_layernorm(n: int) -> None:
     x, w, b = torch.randn(5, n), torch.randn(n), torch.randn(n)
     storage, out = guarded(5, n)
     kernel.run((5,), [x, w, b, out, n, n, 1e-5])
-    expected = torch.layer_norm(x.double(), (n,), w.double(), b.double())
-    torch.testing.assert_close(out.double(), expected, rtol=1e-5, atol=3e-6)
+    wide = x.double()
+    exact = torch.layer_norm(wide, (n,), w.double(), b.double())
+    centred = (wide - wide.mean(1, keepdim=True)).abs() + wide.abs().mean(1, keepdim=True)
+    scale = w.abs() / (wide.var(1, correction=0, keepdim=True) + 1e-5).sqrt()
+    assert_rounded(out, exact, 2 * sum_error(n) * scale * centred + ROUND * b.abs())
     assert untouched(storage)
 
 
@@ -69,9 +74,31 @@ def test_gemm_with_bias_and_relu(shape: tuple[int, int, int]) -> None:
     a, b, bias = (torch.randn(*size).half() for size in ((m, k), (k, n), (n,)))
     storage, c = guarded(m, n, dtype=torch.float16)
     kernel.run((-(-m // 128), -(-n // 128)), [a, b, bias, c, m, n, k, k, n, n])
-    expected = torch.relu(a.double() @ b.double() + bias.double())
-    torch.testing.assert_close(c.double(), expected, rtol=2**-11, atol=1e-5)
+    exact = torch.relu(a.double() @ b.double() + bias.double())
+    assert_rounded(c, exact, product_error(a, b) + ROUND * exact)
     assert untouched(storage)
+
+
+def attention_reference(
+    q: torch.Tensor, k: torch.Tensor, v: torch.Tensor, scale: float, *, causal: bool = False
+) -> tuple[torch.Tensor, torch.Tensor]:
+    """Exact attention of (heads, length, width), and what the kernel's fp32 and fp16 may lose.
+
+    Weights are rounded to fp16 relative to the largest so far: 2**-11 of each, or 2**-25 where
+    fp16 is subnormal. A score's error, and that of the score less the maximum, are a weight's
+    relative error.
+    """
+    length = q.shape[1]
+    scores = scale * (q.double() @ k.double().mT)
+    hidden = torch.ones(length, length, dtype=torch.bool).triu(1) & causal
+    scores = scores.masked_fill(hidden, -torch.inf)
+    weights = torch.softmax(scores, 2)
+    span = (scores.amax(2, keepdim=True) - scores).masked_fill(hidden, 0).amax(2, keepdim=True)
+    of_score = 2 * scale * product_error(q, k.mT).masked_fill(hidden, 0).amax(2, keepdim=True)
+    relative = 2.0**-11 + 2 * of_score + 2 * ROUND * (span + 8) + 2 * sum_error(length)
+    size = v.double().abs()
+    lost = relative * (weights @ size) + 2.0**-25 * size.sum(1, keepdim=True)
+    return weights @ v.double(), lost
 
 
 @pytest.mark.parametrize("length", [1, 33, 64, 300])
@@ -86,8 +113,6 @@ def test_attention(length: int) -> None:
     q, k, v = (torch.randn(3, length, 64).half() for _ in range(3))
     storage, out = guarded(3, length, 64, dtype=torch.float16)
     kernel.run((-(-length // 64), 3), [q, k, v, out, 0.125, length, 64, length * 64])
-    expected = torch.nn.functional.scaled_dot_product_attention(
-        q.double(), k.double(), v.double(), scale=0.125
-    )
-    torch.testing.assert_close(out.double(), expected, rtol=2e-3, atol=1e-3)
+    exact, lost = attention_reference(q, k, v, 0.125)
+    assert_rounded(out, exact, lost)
     assert untouched(storage)
