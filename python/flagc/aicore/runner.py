@@ -20,7 +20,6 @@ from flagc.targets.ascend.llvm_stage import LlvmStage
 MAX_BLOCKS = 65535
 # Parameters before and after the user's: ffts_base, sync_block_lock, workspace; the grid sizes.
 _LEADING, _TRAILING = 3, 3
-_LOCK_BYTES = 4096
 # A NaN as fp16, bf16 and fp32, as the engine fills on-chip memory.
 _POISON = 0x7FAB
 
@@ -93,7 +92,7 @@ class EmulatedKernel:
         if blocks == 0:
             return RunReport(0, 0)
         workspace = np.full(blocks * (self.facts.workspace_bytes or 0) // 2 + 1, _POISON, np.uint16)
-        lock = np.zeros(_LOCK_BYTES, np.uint8)
+        lock = np.full(self.facts.lock_words or 0, self.facts.lock_initial or 0, np.int64)
         for scratch, name in ((lock, "the block lock"), (workspace, "the workspace")):
             regions.append(native().Region(scratch.ctypes.data, scratch.nbytes, True, True, name))
         words = [0, lock.ctypes.data, workspace.ctypes.data, *words, *sizes]

@@ -74,7 +74,7 @@ def present(
     terminal.print_summary(launch, result)
     console = terminal.out()
     if launch.executions:
-        terminal.print_executions(launch, result.target.partition(":")[2])
+        terminal.print_executions(launch)
     if launch.note:
         console.print(f"note: {launch.note}", markup=False, soft_wrap=True)
     for path in files.values():

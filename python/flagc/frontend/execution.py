@@ -43,13 +43,15 @@ class Execution:
     """One launch that ran: its grid, and what the device counted.
 
     `seconds` is the host's time for it, not the modelled device's. `trace` holds the instructions
-    where they were asked for.
+    where they were asked for. `device` names what ran it, `reason` says why not a real one.
     """
 
     grid: tuple[int, int, int]
     blocks: int
     instructions: int
     seconds: float
+    device: str
+    reason: str = ""
     trace: tuple[Instruction, ...] = ()
 
     def describe(self) -> dict[str, Any]:
@@ -59,6 +61,8 @@ class Execution:
             "blocks": self.blocks,
             "instructions": self.instructions,
             "seconds": round(self.seconds, 6),
+            "device": self.device,
+            "reason": self.reason,
         }
 
 

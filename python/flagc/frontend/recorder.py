@@ -151,10 +151,14 @@ class _RecordedKernel:
 
 
 class RecordingDriver(DriverBase):  # type: ignore[misc]
-    """A Triton driver without a device. Tensors live on the CPU."""
+    """A Triton driver for launches that are recorded, or executed by flagc.
 
-    def __init__(self, target: Target) -> None:
+    Tensors live on the CPU, or where launches are executed.
+    """
+
+    def __init__(self, target: Target, *, executing: bool) -> None:
         self._target = target
+        self._executing = executing
         self.utils = _DeviceProperties(target)
 
     @classmethod
@@ -170,7 +174,7 @@ class RecordingDriver(DriverBase):  # type: ignore[misc]
     def get_active_torch_device(self) -> Any:
         import torch
 
-        return torch.device("cpu")
+        return torch.device(self._target.tensor_device() if self._executing else "cpu")
 
     def get_device_interface(self) -> Any:
         import torch
@@ -246,7 +250,7 @@ def recording(recorder: LaunchRecorder) -> Iterator[None]:
     triton.compiler.compile = record_compile
     Autotuner._bench, Autotuner.run = try_config, run_autotuned
     JITFunction.warmup = warm_up
-    driver.set_active(RecordingDriver(recorder.target))
+    driver.set_active(RecordingDriver(recorder.target, executing=recorder.executor is not None))
     try:
         yield
     finally:

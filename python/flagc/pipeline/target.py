@@ -137,6 +137,10 @@ class Target(ABC):
         """
         raise UsageError(f"launches for {self.name} cannot be executed by flagc")
 
+    def tensor_device(self) -> str:
+        """Return the torch device on which `executor` takes a script's tensors by preference."""
+        return "cpu"
+
     @abstractmethod
     def key(self) -> str:
         """Return a text that changes with the target and the versions of its toolchain."""

@@ -103,16 +103,18 @@ def print_timings(timings: Sequence[PassTiming], console: Console | None = None)
     print_table(Table("time of each pass", columns, tuple(rows)), console)
 
 
-def print_executions(launch: Launch, device: str) -> None:
+def print_executions(launch: Launch) -> None:
     """Print what each launch of a kernel did, where launches are executed."""
     total = len(launch.executions)
     blocks = sum(execution.blocks for execution in launch.executions)
     instructions = sum(execution.instructions for execution in launch.executions)
     seconds = sum(execution.seconds for execution in launch.executions)
     plural = "launch" if total == 1 else "launches"
+    first = launch.executions[0]
+    why = f" ({first.reason})" if first.reason else ""
     out().print(
-        f"ran {total} {plural} on the emulated {device}: {blocks} blocks, {instructions} "
-        f"instructions, {seconds:.2f} s of this machine's time",
+        f"ran {total} {plural} on {first.device}: {blocks} blocks, {instructions} "
+        f"instructions, {seconds:.2f} s of this machine's time" + why,
         markup=False,
         soft_wrap=True,
     )

@@ -20,7 +20,7 @@ from kernels import bridge_kernels
 @pytest.fixture(autouse=True)
 def compile_only_driver(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     """Let `kernel.warmup` compile for sm90 without a GPU, and drop what was installed."""
-    recording = RecordingDriver(target_by_name("cuda:sm90"))
+    recording = RecordingDriver(target_by_name("cuda:sm90"), executing=False)
     monkeypatch.setattr(driver, "_active", recording)
     yield
     flagc.uninstall()

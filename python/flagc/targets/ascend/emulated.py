@@ -9,16 +9,17 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from flagc.aicore import EmulatedKernel, KernelFault
-from flagc.errors import KernelError, UsageError
+from flagc.errors import KernelError
 from flagc.frontend.execution import Argument, Execution, Instruction
 from flagc.frontend.launch import Launch
-from flagc.ir.descriptor_abi import flag_count
 from flagc.pipeline import cache
 from flagc.pipeline.compiler import CompileRequest, CompileResult
 from flagc.pipeline.fingerprint import flagc_digest
 from flagc.pipeline.pipeline_text import PlacedPass
 from flagc.pipeline.target import KernelSource
 from flagc.targets.ascend.llvm_stage import LlvmStage, final_to_llvm
+from flagc.targets.ascend.lowered_arguments import lowered_arguments
+from flagc.targets.ascend.npu_executor import why_no_npu
 from flagc.targets.ascend.target import AscendTarget
 
 Compile = Callable[[CompileRequest], CompileResult]
@@ -55,7 +56,7 @@ class EmulatedExecutor:
         names: list[str] = []
         values: list[Any] = []
         for argument in arguments:
-            for name, value in _lowered(argument):
+            for name, _, value in lowered_arguments(argument):
                 names.append(name)
                 values.append(value)
         started = time.perf_counter()
@@ -72,7 +73,15 @@ class EmulatedExecutor:
             raise KernelError(_placed(fault, launch)) from fault
         seconds = time.perf_counter() - started
         trace = tuple(_instruction(record) for record in report.trace)
-        return Execution(grid, report.blocks, report.instructions, seconds, trace)
+        return Execution(
+            grid,
+            report.blocks,
+            report.instructions,
+            seconds,
+            device=f"the emulated {self.target.facts.short_name}",
+            reason=f"no NPU: {why_no_npu()}" if why_no_npu() else "",
+            trace=trace,
+        )
 
     def _kernel(self, launch: Launch) -> EmulatedKernel:
         request = CompileRequest(
@@ -107,21 +116,6 @@ def _linked(final: str) -> LlvmStage:
         stage = final_to_llvm(final, on_chip_base=True)
         cache.store(key, stage)
     return stage
-
-
-def _lowered(argument: Argument) -> list[tuple[str, Any]]:
-    """Return the parameters that stand for an argument; a descriptor is taken apart."""
-    value = argument.value
-    if not argument.type.startswith("tensordesc"):
-        if argument.type.startswith("*") and not hasattr(value, "data_ptr"):
-            raise UsageError(
-                f"argument '{argument.name}': the kernel takes a tensor ({argument.type}), "
-                f"not {type(value).__name__}"
-            )
-        return [(argument.name, value)]
-    flags = [value.padding == "nan", getattr(value, "round_f32_to_tf32", False)][: flag_count()]
-    parts = [value.base, *value.shape, *value.strides, *flags, *value.shape, *value.strides]
-    return [(argument.name, part) for part in parts]
 
 
 def _placed(fault: KernelFault, launch: Launch) -> str:

@@ -39,13 +39,17 @@ _DEBUG_SCOPES = "builtin.module(ensure-debug-info-scope-on-llvm-func)"
 class KernelFacts:
     """What the launcher must know, read from the final module.
 
-    `entries` maps a core kind (`aic`, `aiv`) to the kernel's function for it. `task_type` and
-    `workspace_bytes` (per block) are the values of the host callbacks, None when there is none.
+    `entries` maps a core kind (`aic`, `aiv`) to the kernel's function for it. The others are the
+    values of the host callbacks, None when there is none: `workspace_bytes` is per block,
+    `lock_words` the number of 64-bit words of the block lock and `lock_initial` what each holds at
+    first.
     """
 
     entries: dict[str, str]
     task_type: int | None
     workspace_bytes: int | None
+    lock_words: int | None = None
+    lock_initial: int | None = None
 
 
 def load_final(generic_text: str, context: Any) -> Any:
@@ -119,6 +123,8 @@ def kernel_facts(module: Any) -> KernelFacts:
         entries,
         numbers.get("infer_task_type_function"),
         numbers.get("infer_workspace_shape_function"),
+        numbers.get("infer_sync_block_lock_num_function"),
+        numbers.get("infer_sync_block_lock_init_function"),
     )
 
 

@@ -303,6 +303,8 @@ class LlvmStage(Stage):
         self._metadata["entries"] = result.facts.entries
         self._metadata["task_type"] = result.facts.task_type
         self._metadata["workspace_bytes"] = result.facts.workspace_bytes
+        self._metadata["lock_words"] = result.facts.lock_words
+        self._metadata["lock_initial"] = result.facts.lock_initial
         return LlvmTexts(result.texts, payload.text)
 
     def text(self, payload: Payload, *, debug: bool = True) -> str:

@@ -65,10 +65,22 @@ class AscendTarget(Target):
         return _FRONTEND_TARGET
 
     def executor(self, **settings: Any) -> Any:
-        """Return an executor on the emulated AI Core; `settings` are its dataclass fields."""
-        from flagc.targets.ascend.emulated import EmulatedExecutor
+        """Return what runs launches: on the NPU if their tensors are there, else emulated.
 
-        return EmulatedExecutor(self, **settings)
+        `settings` are the fields of `EmulatedExecutor`.
+        """
+        from flagc.targets.ascend.emulated import EmulatedExecutor
+        from flagc.targets.ascend.executor import AscendExecutor
+        from flagc.targets.ascend.npu_executor import NpuExecutor
+
+        npu = NpuExecutor(self, settings["passes"], settings["compile"])
+        return AscendExecutor(EmulatedExecutor(self, **settings), npu)
+
+    def tensor_device(self) -> str:
+        """Return `npu` where launches can run on one, else `cpu`."""
+        from flagc.targets.ascend.npu_executor import why_no_npu
+
+        return "cpu" if why_no_npu() else "npu"
 
     def device_properties(self) -> dict[str, int]:
         """Return core counts and the vector cores' memory, under triton-ascend's names."""
