@@ -120,7 +120,7 @@ def test_a_failing_runtime_call_is_named_with_its_status(npu: Any) -> None:
 
 def test_tensors_in_two_places_are_refused(npu: Any) -> None:
     executor, launch = executor_and_launch()
-    with pytest.raises(UsageError, match="'out_ptr' is on .*; put all of them in one place"):
+    with pytest.raises(UsageError, match=r"'out_ptr' is on .*; put all of them in one place"):
         executor.execute(launch, (1, 1, 1), arguments(tensor(0, "cpu")))
 
 
