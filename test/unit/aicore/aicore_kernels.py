@@ -115,3 +115,47 @@ def pointwise(x, y, out, n, OP: tl.constexpr, N: tl.constexpr):
     else:
         r = a
     tl.store(out + i, r.to(out.dtype.element_ty), mask=i < n)
+
+
+@triton.jit
+def split_k(
+    a, b, c, M, N, K,
+    BLOCK: tl.constexpr, BLOCK_K: tl.constexpr, SPLIT: tl.constexpr, FORM: tl.constexpr,
+):  # fmt: skip
+    """Combines with c, as FORM says, a dot over every SPLIT-th block of K."""
+    rm = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+    rn = tl.arange(0, BLOCK)
+    acc = tl.zeros((BLOCK, BLOCK), tl.float32)
+    for k in range(0, tl.cdiv(K, BLOCK_K * SPLIT)):
+        rk = (k * SPLIT + tl.program_id(1)) * BLOCK_K + tl.arange(0, BLOCK_K)
+        x = tl.load(
+            a + rm[:, None] * K + rk[None, :],
+            mask=(rm[:, None] < M) & (rk[None, :] < K),
+            other=0.0,
+        )
+        y = tl.load(
+            b + rk[:, None] * N + rn[None, :],
+            mask=(rk[:, None] < K) & (rn[None, :] < N),
+            other=0.0,
+        )
+        acc += tl.dot(x, y)
+    place = c + rm[:, None] * N + rn[None, :]
+    mask = (rm[:, None] < M) & (rn[None, :] < N)
+    if FORM == "dot":
+        tl.atomic_add(place, acc, mask=mask)
+    elif FORM == "half":
+        tl.atomic_add(place, acc.to(tl.float16), mask=mask)
+    elif FORM == "scaled":
+        tl.atomic_add(place, acc * 1.5, mask=mask)
+    elif FORM == "rows":
+        tl.atomic_add(c + rm, tl.sum(acc, axis=1), mask=rm < M)
+    elif FORM == "max":
+        tl.atomic_max(place, acc, mask=mask)
+    elif FORM == "scattered":
+        tl.atomic_add(c + (rm % 7)[:, None] * N + rn[None, :], acc, mask=mask)
+    elif FORM == "all":
+        tl.atomic_add(c, tl.sum(acc))
+    elif FORM == "exchange":
+        tl.atomic_xchg(place, acc, mask=mask)
+    elif FORM == "old":
+        tl.store(place, tl.atomic_add(place, acc, mask=mask), mask=mask)

@@ -6,6 +6,7 @@ from typing import Any
 
 from flagc.targets.ascend import toolchain
 from flagc.targets.ascend.chips import chip as find_chip
+from flagc.targets.ascend.cube_atomics import store_cube_atomics
 from flagc.targets.ascend.generic_ir import (
     parse_generic,
     plain_context,
@@ -64,6 +65,8 @@ def ttir_to_linalg_with_mode(
         _refuse_left_over(module)
         mode = _mix_mode(module)
         remove_attribute(module, "mix_mode")
+        if mode != "aiv":
+            store_cube_atomics(module)
         generic = print_generic(module, locations=True)
     opt = toolchain.bishengir_opt()
     printed = run_tool(opt, ["-", "--mlir-print-debuginfo"], generic, timeout=timeout)
