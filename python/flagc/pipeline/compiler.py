@@ -6,6 +6,7 @@ import hashlib
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from typing import Any
 
 from flagc.errors import UsageError, nearest
@@ -82,8 +83,9 @@ class CompileRequest:
     stop_after: str | None = None
     debug_info: bool = True
 
+    @cached_property
     def key(self) -> str:
-        """Return the digest under which the result is cached."""
+        """The digest under which the result is cached."""
         parts = (
             self.source.key(),
             self.target.key(),
@@ -104,7 +106,7 @@ def cached_result(request: CompileRequest) -> CompileResult | None:
     if not request.cacheable:
         return None
     started = time.perf_counter()
-    result = cache.load(request.key())
+    result = cache.load(request.key)
     if not isinstance(result, CompileResult):
         return None
     return replace(result, cached=True, seconds=time.perf_counter() - started)
@@ -125,7 +127,7 @@ def compile_kernel(request: CompileRequest, journal: Journal | None = None) -> C
     artifacts = _run_stages(request, compilation, manager)
     result = _result(request, compilation, manager, artifacts, started)
     if request.cacheable:
-        cache.store(request.key(), result)
+        cache.store(request.key, result)
     return result
 
 

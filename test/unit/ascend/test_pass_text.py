@@ -4,10 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from flagc.errors import UsageError
 from flagc.targets.ascend.pass_text import (
     PipelineSyntaxError,
-    find_pass,
     parse_pipeline,
     render_pipeline,
 )
@@ -33,21 +31,6 @@ def test_segment_inside_a_nested_pipeline_keeps_its_nesting() -> None:
 def test_split_groups_finishes_each_pass_on_all_functions() -> None:
     passes = parse_pipeline("builtin.module(func.func(a,b))")
     assert render_pipeline(passes, split_groups=True) == "builtin.module(func.func(a),func.func(b))"
-
-
-def test_find_pass() -> None:
-    passes = parse_pipeline(TEXT)
-    assert find_pass(passes, "cse#2") == 4
-    assert find_pass(passes, "cse#1") == 2
-
-
-@pytest.mark.parametrize(
-    ("anchor", "said"),
-    [("cse#3", "runs 2 times"), ("ces", "'cse'")],
-)
-def test_unknown_anchor(anchor: str, said: str) -> None:
-    with pytest.raises(UsageError, match=said):
-        find_pass(parse_pipeline(TEXT), anchor)
 
 
 @pytest.mark.parametrize(

@@ -6,14 +6,15 @@ from collections.abc import Callable, Sequence
 
 import pytest
 
-from flagc.errors import UsageError
+from flagc.errors import KernelError
+from flagc.targets.ascend.chips import chip
 from flagc.targets.ascend.pass_text import VendorPass
 from flagc.targets.ascend.pass_trace import trace_passes
+from flagc.targets.ascend.stages import FinalStage, HivmStage, VendorText
 from flagc.targets.ascend.vendor_driver import compile_linalg
 from flagc.targets.ascend.vendor_pipeline import (
     canonical,
     run_passes,
-    run_segmented,
     vendor_passes,
 )
 from flagc.targets.ascend.vendor_process import VendorError
@@ -43,6 +44,32 @@ def run_cut(text: str, passes: Sequence[VendorPass], cuts: Sequence[int]) -> str
     return text
 
 
+class Interceptor:
+    """An observer that hands the module after each of its anchors to a function."""
+
+    replaces = True
+
+    def __init__(self, **after: Callable[[str], str]) -> None:
+        self.functions = {f"{name.replace('_', '-')}#2": code for name, code in after.items()}
+
+    def wants(self, step: str) -> bool:
+        return step in self.functions
+
+    def before(self, step: str, payload: VendorText) -> VendorText:
+        return payload
+
+    def after(self, step: str, payload: VendorText, seconds: float | None = None) -> VendorText:
+        return VendorText(self.functions[step](payload.text))
+
+
+def staged(text: str, observer: Interceptor) -> tuple[str, int]:
+    """The final module that the stages make, and the attempt that made it."""
+    metadata: dict[str, int] = {}
+    hivm = HivmStage(chip(CHIP), metadata, []).run(VendorText(text), observer)
+    final = FinalStage(chip(CHIP), metadata, []).run(hivm, None)
+    return final.text, metadata["vendor_attempt"]
+
+
 @pytest.mark.parametrize("name", KERNELS)
 def test_whole_and_cut_pipeline_give_the_drivers_module(
     name: str, linalg: Text, final: Text
@@ -65,47 +92,41 @@ def test_cut_at_every_pass(name: str, linalg: Text, final: Text) -> None:
 def test_retries_with_less_buffering_as_the_driver_does(linalg: Text) -> None:
     text = linalg("gemm_without_double_buffers")
     driver = compile_linalg(text, CHIP)
-    own = run_segmented(text, CHIP, {})
-    assert (driver.attempt, own.attempt) == (3, 3)
-    assert canonical(own.final) == canonical(driver.final)
+    final, attempt = staged(text, Interceptor())
+    assert (driver.attempt, attempt) == (3, 3)
+    assert canonical(final) == canonical(driver.final)
 
 
 def test_overflow_in_every_attempt_is_the_drivers_error(linalg: Text) -> None:
     with pytest.raises(VendorError) as driver:
         compile_linalg(linalg("gemm_l0c_overflow"), CHIP)
-    with pytest.raises(VendorError) as own:
-        run_segmented(linalg("gemm_l0c_overflow"), CHIP, {})
     text = "cc overflow, requires 2097152 bits while 1048576 bits available!"
-    for error in (driver.value, own.value):
-        assert any(entry.text.startswith(text) for entry in error.diagnostics)
+    assert any(entry.text.startswith(text) for entry in driver.value.diagnostics)
+    with pytest.raises(KernelError, match="262144 bytes"):
+        staged(linalg("gemm_l0c_overflow"), Interceptor())
 
 
-def test_interceptor_sees_buffers_get_addresses(linalg: Text, final: Text) -> None:
+def test_an_observer_sees_buffers_get_addresses(linalg: Text, final: Text) -> None:
     seen: dict[str, str] = {}
 
     def keep(name: str) -> Callable[[str], str]:
         return lambda text: seen.setdefault(name, text)
 
-    anchors = {name: keep(name) for name in ("hivm-mark-multi-buffer#2", "hivm-plan-memory#2")}
-    result = run_segmented(linalg("gemm"), CHIP, anchors)
-    assert '"memref.alloc"' in seen["hivm-mark-multi-buffer#2"]
-    assert "hivm.hir.pointer_cast" not in seen["hivm-mark-multi-buffer#2"]
-    assert "hivm.hir.pointer_cast" in seen["hivm-plan-memory#2"]
-    assert '"memref.alloc"' not in seen["hivm-plan-memory#2"]
-    assert canonical(result.final) == canonical(final("gemm"))
+    observer = Interceptor(hivm_mark_multi_buffer=keep("before"), hivm_plan_memory=keep("after"))
+    text, _ = staged(linalg("gemm"), observer)
+    assert "memref.alloc()" in seen["before"]
+    assert "hivm.hir.pointer_cast" not in seen["before"]
+    assert "hivm.hir.pointer_cast" in seen["after"]
+    assert "memref.alloc()" not in seen["after"]
+    assert canonical(text) == canonical(final("gemm"))
 
 
-def test_what_an_interceptor_returns_is_compiled(linalg: Text) -> None:
+def test_what_an_observer_returns_is_compiled(linalg: Text) -> None:
     def rename(text: str) -> str:
-        return text.replace('sym_name = "vector_add"', 'sym_name = "renamed"')
+        return text.replace("@vector_add(", "@renamed(")
 
-    result = run_segmented(linalg("vector_add"), CHIP, {"hivm-plan-memory#2": rename})
-    assert "@renamed(" in result.final
-
-
-def test_unknown_anchor_names_the_nearest(linalg: Text) -> None:
-    with pytest.raises(UsageError, match="hivm-plan-memory"):
-        run_segmented(linalg("vector_add"), CHIP, {"hivm-plan-memroy": str})
+    text, _ = staged(linalg("vector_add"), Interceptor(hivm_plan_memory=rename))
+    assert "@renamed(" in text
 
 
 def test_chip_is_the_only_difference_between_chips() -> None:

@@ -38,7 +38,7 @@ def request(passes: str = "", target: str = "cuda:sm90", name: str = "vector_add
 
 
 def test_key_is_stable() -> None:
-    assert request("count-ops").key() == request("count-ops").key()
+    assert request("count-ops").key == request("count-ops").key
 
 
 @pytest.mark.parametrize(
@@ -55,14 +55,14 @@ def test_key_is_stable() -> None:
     ],
 )
 def test_key_covers(other: dict) -> None:
-    assert request().key() != request(**other).key()
+    assert request().key != request(**other).key
     if other.get("passes", "").startswith("set-num-stages"):
-        assert request(**other).key() != request("set-num-stages{n=3}").key()
+        assert request(**other).key != request("set-num-stages{n=3}").key
 
 
 def keyed(path: Path, name: str) -> str:
     load_pass_files([path])
-    return request(name).key()
+    return request(name).key
 
 
 def test_key_covers_the_passes_source(tmp_path: Path) -> None:
@@ -99,7 +99,7 @@ def test_second_compilation_is_a_hit_with_everything_it_said() -> None:
 def test_a_broken_cache_entry_is_compiled_anew() -> None:
     wanted = request()
     compile_kernel(wanted)
-    key = wanted.key()
+    key = wanted.key
     path = cache.cache_folder() / key[:2] / key
     path.write_bytes(path.read_bytes()[:100])
     assert cached_result(wanted) is None

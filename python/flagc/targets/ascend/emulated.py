@@ -87,7 +87,7 @@ class EmulatedExecutor:
         request = CompileRequest(
             launch.source, self.target, launch.options, self.passes, stop_after="final"
         )
-        key = request.key()
+        key = request.key
         if key not in self._kernels:
             final = self.compile(request).artifact("final").content
             assert isinstance(final, str)

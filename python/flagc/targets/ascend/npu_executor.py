@@ -97,7 +97,7 @@ class NpuExecutor:
 
     def _kernel(self, launch: Launch) -> tuple[RuntimeFunction, dict[str, Any]]:
         request = CompileRequest(launch.source, self.target, launch.options, self.passes)
-        key = request.key()
+        key = request.key
         if key not in self._kernels:
             if toolchain.hivmc() is None:
                 raise EnvironmentProblem(f"cannot launch on an NPU: {why_no_npu()}")

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass
 from itertools import groupby
 
-from flagc.errors import UsageError, nearest
+from flagc.errors import UsageError
 
 
 @dataclass(frozen=True)
@@ -67,20 +67,6 @@ def render_pipeline(passes: Iterable[VendorPass], *, split_groups: bool = False)
                 body = f"{op}({body})"
             parts.append(body)
     return f"builtin.module({','.join(parts)})"
-
-
-def find_pass(passes: Sequence[VendorPass], anchor: str) -> int:
-    """Index of the pass addressed by `anchor`; `name#1` is taken for `name`. UsageError if none."""
-    wanted = anchor.removesuffix("#1")
-    for index, entry in enumerate(passes):
-        if entry.anchor == wanted:
-            return index
-    name = wanted.partition("#")[0]
-    repeats = sum(entry.name == name for entry in passes)
-    if repeats:
-        raise UsageError(f"'{anchor}': pass '{name}' runs {repeats} times, so #1 to #{repeats}")
-    valid = sorted({entry.name for entry in passes})
-    raise UsageError(f"no vendor pass '{anchor}'; {nearest(name, valid)}")
 
 
 class _Reader:

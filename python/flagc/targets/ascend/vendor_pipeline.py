@@ -8,14 +8,13 @@ starts again without code motion (attempt 2), then also without multi-buffering 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Sequence
 from functools import lru_cache
 from pathlib import Path
 
 from flagc.targets.ascend import toolchain
 from flagc.targets.ascend.chips import chip as find_chip
-from flagc.targets.ascend.pass_text import VendorPass, find_pass, parse_pipeline, render_pipeline
+from flagc.targets.ascend.pass_text import VendorPass, parse_pipeline, render_pipeline
 from flagc.targets.ascend.vendor_process import DEFAULT_TIMEOUT, VendorError, run_tool
 
 PIPELINE_FOLDER = Path(__file__).parent / "vendor_pipeline"
@@ -72,54 +71,6 @@ def canonical(text: str) -> str:
     return run_passes(pretty, [], generic_out=True, locations=False)
 
 
-@dataclass(frozen=True)
-class SegmentedResult:
-    """The final module and the attempt that made it."""
-
-    final: str
-    attempt: int
-
-
-# Called after a pass with the module's text in generic form; returns the text to go on with.
-Interceptor = Callable[[str], str]
-
-
-def run_segmented(
-    linalg_text: str,
-    chip: str,
-    interceptors: dict[str, Interceptor],
-    *,
-    timeout: float = DEFAULT_TIMEOUT,
-) -> SegmentedResult:
-    """The whole pipeline with own code between passes; retries as bishengir-compile does.
-
-    `interceptors` maps an anchor to what runs after that pass, on generic text with locations. An
-    unknown anchor is a UsageError. With no interceptor the result equals bishengir-compile's.
-    """
-    for attempt in ATTEMPTS:
-        try:
-            return SegmentedResult(
-                _run_attempt(linalg_text, chip, attempt, interceptors, timeout), attempt
-            )
-        except VendorError as error:
-            if attempt == ATTEMPTS[-1] or not is_overflow(error):
-                raise
-    raise AssertionError("unreachable")
-
-
 def is_overflow(error: VendorError) -> bool:
     """True when `error` is memory planning's, on which the driver tries again with less."""
     return any(entry.text.startswith(OVERFLOWS) for entry in error.diagnostics)
-
-
-def _run_attempt(
-    text: str, chip: str, attempt: int, interceptors: dict[str, Interceptor], timeout: float
-) -> str:
-    passes = vendor_passes(chip, attempt)
-    stops = sorted((find_pass(passes, anchor), anchor) for anchor in interceptors)
-    begin = 0
-    for index, anchor in stops:
-        text = run_passes(text, passes[begin : index + 1], generic_out=True, timeout=timeout)
-        text = interceptors[anchor](text)
-        begin = index + 1
-    return run_passes(text, passes[begin:], timeout=timeout)
