@@ -56,16 +56,28 @@ def assert_rounded(
         )
 
 
-def guarded(*shape: int, dtype: torch.dtype = torch.float32) -> tuple[torch.Tensor, torch.Tensor]:
-    """A larger tensor filled with NaN (integers: 77), and one of `shape` in its middle."""
-    size = torch.Size(shape).numel()
-    fill = float("nan") if dtype.is_floating_point else 77
-    storage = torch.full((size + 2 * GUARD,), fill, dtype=dtype)
-    return storage, storage[GUARD : GUARD + size].view(*shape)
+def guarded(
+    *shape: int, dtype: torch.dtype = torch.float32, pad: int = 0
+) -> tuple[torch.Tensor, torch.Tensor]:
+    """A larger tensor filled with NaN (integers: 77), and one of `shape` in its middle.
+
+    Between two rows lie `pad` further elements.
+    """
+    row = shape[-1] + pad
+    size = torch.Size(shape[:-1]).numel() * row
+    storage = torch.full((size + 2 * GUARD,), _fill(dtype), dtype=dtype)
+    inside = storage[GUARD : GUARD + size].view(*shape[:-1], row)
+    return storage, inside[..., : shape[-1]]
 
 
-def untouched(storage: torch.Tensor) -> bool:
-    """The bytes around the tensor that `guarded` made are as they were."""
-    fill = guarded(1, dtype=storage.dtype)[0][:GUARD].view(torch.uint8)
-    ends = (storage[:GUARD], storage[-GUARD:])
-    return all(torch.equal(part.contiguous().view(torch.uint8), fill) for part in ends)
+def untouched(storage: torch.Tensor, inside: torch.Tensor) -> bool:
+    """All bytes that `guarded` made, but for those of `inside`, are as they were."""
+    outside = torch.ones(storage.shape, dtype=torch.bool)
+    outside.as_strided(inside.shape, inside.stride(), inside.storage_offset()).fill_(False)
+    left = storage[outside]
+    filled = torch.full_like(left, _fill(storage.dtype))
+    return torch.equal(left.view(torch.uint8), filled.view(torch.uint8))
+
+
+def _fill(dtype: torch.dtype) -> float | int:
+    return float("nan") if dtype.is_floating_point else 77

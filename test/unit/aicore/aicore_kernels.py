@@ -5,46 +5,6 @@ import triton.language as tl
 
 
 @triton.jit
-def gemm_int8(
-    a,
-    b,
-    c,
-    M,
-    N,
-    K,
-    sam,
-    sak,
-    sbk,
-    sbn,
-    scm,
-    scn,
-    BLOCK_M: tl.constexpr,
-    BLOCK_N: tl.constexpr,
-    BLOCK_K: tl.constexpr,
-):
-    rm = tl.program_id(0) * BLOCK_M + tl.arange(0, BLOCK_M)
-    rn = tl.program_id(1) * BLOCK_N + tl.arange(0, BLOCK_N)
-    rk = tl.arange(0, BLOCK_K)
-    acc = tl.zeros((BLOCK_M, BLOCK_N), dtype=tl.int32)
-    for k in range(0, K, BLOCK_K):
-        kk = k + rk
-        x = tl.load(
-            a + rm[:, None] * sam + kk[None, :] * sak,
-            mask=(rm[:, None] < M) & (kk[None, :] < K),
-            other=0,
-        )
-        y = tl.load(
-            b + kk[:, None] * sbk + rn[None, :] * sbn,
-            mask=(kk[:, None] < K) & (rn[None, :] < N),
-            other=0,
-        )
-        acc = tl.dot(x, y, acc, out_dtype=tl.int32)
-    tl.store(
-        c + rm[:, None] * scm + rn[None, :] * scn, acc, mask=(rm[:, None] < M) & (rn[None, :] < N)
-    )
-
-
-@triton.jit
 def transpose(x, out, A: tl.constexpr, B: tl.constexpr):
     i, j = tl.arange(0, A), tl.arange(0, B)
     v = tl.load(x + i[:, None] * B + j[None, :])
@@ -159,3 +119,124 @@ def split_k(
         tl.atomic_xchg(place, acc, mask=mask)
     elif FORM == "old":
         tl.store(place, tl.atomic_add(place, acc, mask=mask), mask=mask)
+
+
+@triton.jit
+def batched_dot(a, b, c, A: tl.constexpr, M: tl.constexpr, N: tl.constexpr, K: tl.constexpr):
+    """One block multiplies A pairs of matrices with one three-dimensional dot."""
+    i, m, n, k = tl.arange(0, A), tl.arange(0, M), tl.arange(0, N), tl.arange(0, K)
+    i = i[:, None, None]
+    x = tl.load(a + i * (M * K) + m[None, :, None] * K + k[None, None, :])
+    y = tl.load(b + i * (K * N) + k[None, :, None] * N + n[None, None, :])
+    place = i * (M * N) + m[None, :, None] * N + n[None, None, :]
+    tl.store(c + place, tl.dot(x, y).to(c.dtype.element_ty))
+
+
+@triton.jit
+def attention(
+    q,
+    k,
+    v,
+    out,
+    scale,
+    seq,
+    stride_row,
+    stride_head,
+    BLOCK_M: tl.constexpr,
+    BLOCK_N: tl.constexpr,
+    HEAD: tl.constexpr,
+    CAUSAL: tl.constexpr,
+):
+    start = tl.program_id(0) * BLOCK_M
+    base = tl.program_id(1) * stride_head
+    rm, rd = start + tl.arange(0, BLOCK_M), tl.arange(0, HEAD)
+    rows = rm[:, None] < seq
+    place = base + rm[:, None] * stride_row + rd[None, :]
+    qq = tl.load(q + place, mask=rows, other=0.0)
+    best = tl.full((BLOCK_M,), -float("inf"), tl.float32)
+    total = tl.zeros((BLOCK_M,), tl.float32)
+    acc = tl.zeros((BLOCK_M, HEAD), tl.float32)
+    last = tl.minimum(start + BLOCK_M, seq) if CAUSAL else seq
+    for n in range(0, last, BLOCK_N):
+        rn = n + tl.arange(0, BLOCK_N)
+        columns = rn[None, :] < seq
+        kk = tl.load(k + base + rn[None, :] * stride_row + rd[:, None], mask=columns, other=0.0)
+        s = tl.dot(qq, kk) * scale
+        seen = columns & (rn[None, :] <= rm[:, None]) if CAUSAL else columns
+        s = tl.where(seen, s, -float("inf"))
+        higher = tl.maximum(best, tl.max(s, 1))
+        p = tl.exp(s - higher[:, None])
+        shrink = tl.exp(best - higher)
+        total = total * shrink + tl.sum(p, 1)
+        vv = tl.load(
+            v + base + rn[:, None] * stride_row + rd[None, :], mask=rn[:, None] < seq, other=0.0
+        )
+        acc = acc * shrink[:, None] + tl.dot(p.to(vv.dtype), vv)
+        best = higher
+    tl.store(out + place, (acc / total[:, None]).to(out.dtype.element_ty), mask=rows)
+
+
+@triton.jit
+def softmax_in_a_loop(x, out, stride, n, BLOCK: tl.constexpr):
+    row = tl.program_id(0) * stride
+    best = tl.full((BLOCK,), -float("inf"), tl.float32)
+    for start in range(0, n, BLOCK):
+        c = start + tl.arange(0, BLOCK)
+        best = tl.maximum(best, tl.load(x + row + c, mask=c < n, other=-float("inf")))
+    top = tl.max(best, 0)
+    total = tl.zeros((BLOCK,), tl.float32)
+    for start in range(0, n, BLOCK):
+        c = start + tl.arange(0, BLOCK)
+        total += tl.exp(tl.load(x + row + c, mask=c < n, other=-float("inf")) - top)
+    whole = tl.sum(total, 0)
+    for start in range(0, n, BLOCK):
+        c = start + tl.arange(0, BLOCK)
+        v = tl.load(x + row + c, mask=c < n, other=-float("inf"))
+        tl.store(out + row + c, tl.exp(v - top) / whole, mask=c < n)
+
+
+@triton.jit
+def rmsnorm(x, w, out, stride, n, eps, BLOCK: tl.constexpr):
+    c = tl.arange(0, BLOCK)
+    v = tl.load(x + tl.program_id(0) * stride + c, mask=c < n, other=0.0).to(tl.float32)
+    r = tl.rsqrt(tl.sum(v * v, 0) / n + eps)
+    g = tl.load(w + c, mask=c < n, other=0.0).to(tl.float32)
+    tl.store(out + tl.program_id(0) * stride + c, (v * r * g).to(out.dtype.element_ty), mask=c < n)
+
+
+@triton.jit
+def cross_entropy(logits, target, loss, stride, n, BLOCK: tl.constexpr):
+    row = tl.program_id(0)
+    c = tl.arange(0, BLOCK)
+    x = tl.load(logits + row * stride + c, mask=c < n, other=-float("inf")).to(tl.float32)
+    right = tl.load(logits + row * stride + tl.load(target + row)).to(tl.float32)
+    top = tl.max(x, 0)
+    tl.store(loss + row, tl.log(tl.sum(tl.exp(x - top), 0)) + top - right)
+
+
+@triton.jit
+def gather_rows(x, index, out, width, BLOCK: tl.constexpr):
+    """out[i] = x[index[i]], a row of `width` elements a block."""
+    c = tl.arange(0, BLOCK)
+    i = tl.program_id(0)
+    source = tl.load(index + i)
+    tl.store(out + i * width + c, tl.load(x + source * width + c, mask=c < width), mask=c < width)
+
+
+@triton.jit
+def gather_elements(x, index, out, n, BLOCK: tl.constexpr):
+    c = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+    i = tl.load(index + c, mask=c < n, other=0)
+    tl.store(out + c, tl.load(x + i, mask=c < n, other=0.0), mask=c < n)
+
+
+@triton.jit
+def scatter_elements(x, index, out, n, BLOCK: tl.constexpr):
+    c = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+    i = tl.load(index + c, mask=c < n, other=0)
+    tl.store(out + i, tl.load(x + c, mask=c < n, other=0.0), mask=c < n)
+
+
+@triton.jit
+def topk(x, out, N: tl.constexpr, K: tl.constexpr):
+    tl.store(out + tl.arange(0, K), tl.topk(tl.load(x + tl.arange(0, N)), K))

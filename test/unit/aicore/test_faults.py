@@ -5,10 +5,10 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from assembling import L0C, MTE2, MTE3, UB, Program, V, at, load, run, word
-from emulating import gemm
 
 from flagc.aicore import KernelFault
 from flagc.errors import UsageError
+from support.gemm_cases import Gemm
 
 X = np.arange(64, dtype=np.float32)
 MOVE_IN = "MOV.OUT.TO.UB.ALIGN.b32.V220"
@@ -238,7 +238,7 @@ def test_the_lowest_faulty_block_is_reported() -> None:
     with pytest.raises(
         KernelFault, match=r"block 2 \(AIC\): FIX.L0C.TO.OUT.f2h .* writes 128 bytes"
     ):
-        gemm("fp16", "fp16").run((4, 1), [a, b, c, 200, 64, 64, 64, 64, 64], threads=1)
+        Gemm("fp16", "fp16").kernel().run((4, 1), [a, b, c, 200, 64, 64, 64, 64, 64], threads=1)
 
 
 def test_refused_instruction_says_why() -> None:

@@ -7,19 +7,10 @@ from typing import Any
 import aicore_kernels as own
 import pytest
 import torch
-from emulating import emulated
 
 from support.comparing import ROUND, assert_rounded, guarded, untouched
+from support.emulating import DTYPES, emulated
 
-TYPES = {
-    "fp32": torch.float32,
-    "fp16": torch.float16,
-    "bf16": torch.bfloat16,
-    "i32": torch.int32,
-    "i16": torch.int16,
-    "i8": torch.int8,
-    "i64": torch.int64,
-}
 EXPECTED: dict[str, Any] = {
     "add": lambda a, b: a + b,
     "div": lambda a, b: a / b,
@@ -59,11 +50,11 @@ def values(dtype: torch.dtype) -> torch.Tensor:
 def test_agrees_with_torch(operation: str, source: str, target: str) -> None:
     types = {"x": f"*{source}", "y": f"*{source}", "out": f"*{target}", "n": "i32"}
     kernel = emulated(own.pointwise, types, {"OP": operation, "N": 512}, "x y out")
-    a, b = values(TYPES[source]), values(TYPES[source])
-    storage, out = guarded(N, dtype=TYPES[target])
+    a, b = values(DTYPES[source]), values(DTYPES[source])
+    storage, out = guarded(N, dtype=DTYPES[target])
     kernel.run((2,), [a, b, out, N])
     wide = [t.double() if t.is_floating_point() else t for t in (a, b)]
     exact = EXPECTED[operation](*wide)
     lost = APPROXIMATE.get(operation, 0) * ROUND * exact.double().abs()
     assert_rounded(out, exact, lost)
-    assert untouched(storage)
+    assert untouched(storage, out)

@@ -5,10 +5,10 @@ from __future__ import annotations
 import aicore_kernels
 import pytest
 import torch
-from emulating import emulated
 
 from flagc.aicore import EmulatedKernel
 from flagc.errors import KernelError
+from support.emulating import emulated
 
 BLOCK, BLOCK_K, SPLIT = 32, 16, 3
 M, N, K = 70, 29, 131

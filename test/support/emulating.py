@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import importlib.util
-from functools import cache
 from pathlib import Path
 from typing import Any
 
-import aicore_kernels
+import torch
 
 from flagc.aicore import EmulatedKernel
 from flagc.pipeline.compiler import CompileRequest, compile_kernel
@@ -17,7 +16,16 @@ from flagc.pipeline.target import KernelSource
 from flagc.targets.ascend.llvm_stage import LlvmStage, final_to_llvm
 from flagc.targets.registry import target_by_name
 
-INPUTS = Path(__file__).resolve().parents[2] / "ascend" / "inputs"
+DTYPES = {
+    "fp32": torch.float32,
+    "fp16": torch.float16,
+    "bf16": torch.bfloat16,
+    "i64": torch.int64,
+    "i32": torch.int32,
+    "i16": torch.int16,
+    "i8": torch.int8,
+}
+INPUTS = Path(__file__).resolve().parents[1] / "ascend" / "inputs"
 
 
 def _load(name: str) -> Any:
@@ -63,21 +71,3 @@ def emulated(
     if key not in _loaded:
         _loaded[key] = EmulatedKernel(lowered(function, types, constants, even))
     return _loaded[key]
-
-
-@cache
-def gemm(
-    kind: str, out: str, tile: tuple[int, int, int] = (64, 64, 64), order: str = "NN"
-) -> EmulatedKernel:
-    """`order`: for A and for B, T when the tensor is stored transposed."""
-    strides = {
-        "sam" if order[0] == "T" else "sak": 1,
-        "sbk" if order[1] == "T" else "sbn": 1,
-        "scn": 1,
-    }
-    free = [name for name in ("sam", "sak", "sbk", "sbn", "scm") if name not in strides]
-    types = {"a": f"*{kind}", "b": f"*{kind}", "c": f"*{out}"}
-    types |= dict.fromkeys(["M", "N", "K", *free], "i32")
-    blocks = dict(zip(("BLOCK_M", "BLOCK_N", "BLOCK_K"), tile, strict=True))
-    function = aicore_kernels.gemm_int8 if kind == "i8" else kernels.gemm
-    return emulated(function, types, {**strides, **blocks})
