@@ -3,7 +3,7 @@
 `FUNCTIONS` maps a symbol, `__nv_tanhf`, to a function that builds the equivalent. Where the
 vendor's Ascend compiler (1.2.0) takes the math op, that is the op alone; cbrt, sinh, cosh, asinh,
 trunc, round, roundeven, copysign, fpowi and the isnan family it does not take, and they are
-composed here.
+composed here. So is atan2, of which the vendor's polynomial is off by up to 0.004.
 
 Functions with another rounding than to nearest, and those for which a short formula would lose
 precision (erfc, lgamma, j0, ldexp, ...), are not in the table, with one exception: division rounded
@@ -98,6 +98,23 @@ def _asinh(x: Expression) -> Expression:
     return size.compare("olt", 0.2).choose(series, result).with_sign_of(x)
 
 
+def _atan2(y: Expression, x: Expression) -> Expression:
+    """The arctangent of a ratio of at most one, turned into the octant of (x, y)."""
+    width, height = abs(x), abs(y)
+    large, small = width.apply("arith.maximumf", height), width.apply("arith.minimumf", height)
+    # Also for two zeros and two infinities, which have no quotient.
+    same = small.compare("oeq", large)
+    whole = large.compare("ogt", 0.0).choose(x.constant(1.0), large)
+    ratio = same.choose(whole, small / large)
+    angle = ratio.apply("math.atan")
+    steep = height.compare("ogt", width)
+    angle = steep.choose(x.constant(math.pi / 2) - angle, angle)
+    one = x.constant(1.0).with_sign_of(x)  # tells -0 from 0
+    angle = one.compare("olt", 0.0).choose(x.constant(math.pi) - angle, angle)
+    invalid = x.compare("une", x) | y.compare("une", y)
+    return invalid.choose(x + y, angle.with_sign_of(y))
+
+
 def _cbrt(x: Expression) -> Expression:
     """exp(log(a) / 3) and one step of Newton's method; 0, infinities and NaN are their own root."""
     size = abs(x)
@@ -186,11 +203,12 @@ def _saturate(x: Expression) -> Expression:
 # Functions of floats by libdevice's base name: `__nv_<name>f` takes f32, `__nv_<name>` f64.
 _FLOAT_FUNCTIONS: dict[str, Function] = {
     **{name: _op(f"math.{name}") for name in (
-        "acos", "acosh", "asin", "atan", "atan2", "atanh", "ceil", "cos", "erf", "exp", "exp2",
+        "acos", "acosh", "asin", "atan", "atanh", "ceil", "cos", "erf", "exp", "exp2",
         "expm1", "floor", "fma", "log", "log10", "log1p", "log2", "rsqrt", "sin", "sqrt", "tan",
         "tanh",
     )},
     "asinh": _formula(_asinh),
+    "atan2": _formula(_atan2),
     "cbrt": _formula(_cbrt),
     "copysign": _formula(lambda x, y: abs(x).with_sign_of(y)),
     "cosh": _formula(_cosh),

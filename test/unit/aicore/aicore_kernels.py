@@ -240,3 +240,11 @@ def scatter_elements(x, index, out, n, BLOCK: tl.constexpr):
 @triton.jit
 def topk(x, out, N: tl.constexpr, K: tl.constexpr):
     tl.store(out + tl.arange(0, K), tl.topk(tl.load(x + tl.arange(0, N)), K))
+
+
+@triton.jit
+def pick_one(x, index, out, N):
+    row = tl.program_id(0).to(tl.int64)
+    lane = tl.arange(0, 1)
+    chosen = tl.load(index + row + lane)
+    tl.store(out + row + lane, tl.load(x + row * N + chosen))

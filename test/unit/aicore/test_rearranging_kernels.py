@@ -70,6 +70,14 @@ def test_gather_of_rows(kind: str, width: int) -> None:
     assert untouched(storage, out)
 
 
+def test_one_element_by_an_index_from_memory() -> None:
+    x, index = torch.randn(5, 40), torch.randint(0, 40, (5,))
+    out = torch.zeros(5)
+    types = {"x": "*fp32", "index": "*i64", "out": "*fp32", "N": "i32"}
+    emulated(own.pick_one, types, {}).run((5,), [x, index, out, 40])
+    assert torch.equal(out, x[torch.arange(5), index])
+
+
 def test_interleave_and_its_inverse() -> None:
     x, y, both, back = torch.randn(256), torch.randn(256), torch.zeros(512), torch.zeros(256)
     launch(own.interleave, "fp32", [x, y, both], {"N": 256})

@@ -34,7 +34,6 @@ BINARY = {
     "arith.maxsi": np.maximum,
     "arith.minsi": np.minimum,
     "math.powf": np.power,
-    "math.atan2": np.arctan2,
 }
 UNARY = {
     "arith.negf": np.negative,

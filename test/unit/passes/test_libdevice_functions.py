@@ -142,14 +142,25 @@ def test_functions_of_two_floats():
         ("fmodf", np.fmod(x, y)),
         ("fmaxf", np.fmax(x, y)),
         ("fdiv_rn", x / y),
-        ("atan2f", np.arctan2(x, y)),
     ):
         np.testing.assert_array_equal(call(f"__nv_{name}", x, y, result="f32"), expected)
+    angles = np.arctan2(x.astype(np.float64), y)
+    np.testing.assert_allclose(call("__nv_atan2f", x, y, result="f32"), angles, 4e-7)
     huge = np.float32(1e30)
     close = np.testing.assert_allclose
     close(call("__nv_hypotf", x * huge, y * huge, result="f32"), np.hypot(x * huge, y * huge), 4e-7)
     zeros = np.float32([0, 0, math.inf])
     close(call("__nv_hypotf", zeros, np.float32([0, -3, 1]), result="f32"), [0, 3, math.inf])
+
+
+def test_angles_of_special_values():
+    ends = np.float32([*SPECIAL, 1.0, -2.0])
+    y, x = (part.ravel() for part in np.meshgrid(ends, ends))
+    result = call("__nv_atan2f", y, x, result="f32")
+    expected = np.arctan2(y.astype(np.float64), x)
+    np.testing.assert_allclose(result, expected, 4e-7)
+    numbers = ~np.isnan(expected)
+    np.testing.assert_array_equal(np.signbit(result[numbers]), np.signbit(expected[numbers]))
 
 
 def test_powers():

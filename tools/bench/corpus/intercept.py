@@ -56,7 +56,7 @@ class CorpusDriver(RecordingDriver):
     """flagc's driver without a device, with what FlagGems asks for beyond it."""
 
     def __init__(self) -> None:
-        super().__init__(target_by_name("cuda:sm90"))
+        super().__init__(target_by_name("cuda:sm90"), executing=False)
         self.utils = self
 
     def get_device_properties(self, device: int = 0) -> dict[str, int]:

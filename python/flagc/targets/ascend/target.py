@@ -42,6 +42,7 @@ class AscendTarget(Target):
             "unwrap-modulo-offsets",
             "merge-mask-bounds",
             "select-values-not-pointers",
+            "sum-single-lane-offsets",
             "split-welford-reduce",
             "load-then-broadcast",
             "every-second-as-column",
