@@ -3,16 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
-import torch
-
-from flagc.check.compare import compare
-from flagc.check.interpreter import interpreted
+from flagc.check.judge import Judge, same
 from flagc.check.outcome import CheckedLaunch
-from flagc.check.reference import reference_for
-from flagc.errors import UsageError
+from flagc.check.snapshot import Snapshot, snapshot, tensors
 from flagc.frontend.execution import Argument, Execution, Executor
 from flagc.frontend.launch import Launch
 
@@ -22,7 +18,7 @@ class CheckingExecutor:
     """Runs launches on `inner`, and compares their outputs with a reference.
 
     Attributes:
-        tolerance: relative; None means by dtype (`flagc.check.compare.TOLERANCES`).
+        tolerance: relative; None derives it (`flagc.check.tolerance`).
         checked: what was found, launch by launch.
     """
 
@@ -38,61 +34,40 @@ class CheckingExecutor:
         self, launch: Launch, grid: tuple[int, int, int], arguments: Sequence[Argument]
     ) -> Execution:
         """Run a launch and check it; a mismatch is noted, not raised."""
-        before = {a.name: _copy(a.value) for a in arguments}
+        before = snapshot(values_of(arguments))
         execution = self.inner.execute(launch, grid, arguments)
-        source: Any = launch.source
-        names = source.function.arg_names
-        constants = {names[path[0]]: value for path, value in source.constexprs.items()}
-        given = {**constants, **{name: _copy(value) for name, value in before.items()}}
-        user = reference_for(source.function)
-        if user is not None:
-            expected: Mapping[str, Any] = user(**given)
-            against = f"@flagc.reference {getattr(user, '__name__', 'function')}"
-        else:
-            after = interpreted(source.function, grid, given)
-            expected = {
-                name: tensor
-                for name, tensor in after.items()
-                if not _same(tensor, before[name]) or not _same(_value(arguments, name), tensor)
-            }
-            against = "Triton's interpreter"
-        found = {name: _value(arguments, name) for name in expected}
-        mismatches = [compare(n, found[n], expected[n], self.tolerance) for n in expected]
-        wrong = tuple(mismatch for mismatch in mismatches if mismatch is not None)
-        repeatable = self._repeats(launch, grid, arguments, before) if wrong else None
-        checked = CheckedLaunch(source.name, grid, against, tuple(expected), wrong, repeatable)
+        found = values_of(arguments)
+        checked = judge_of(launch, grid, before, self.tolerance).judge(found)
+        if checked.mismatches:
+            again = before.values()
+            self.inner.execute(launch, grid, with_values(arguments, again))
+            repeated = dict(tensors(again))
+            checked = replace(
+                checked,
+                repeatable=all(same(t, repeated[name]) for name, t in tensors(found)),
+            )
         self.checked.append(checked)
         return execution
 
-    def _repeats(
-        self,
-        launch: Launch,
-        grid: tuple[int, int, int],
-        arguments: Sequence[Argument],
-        before: Mapping[str, Any],
-    ) -> bool:
-        """Run the launch again on copies of its inputs, and tell whether the bits are the same."""
-        again = [Argument(a.name, a.type, _copy(before[a.name])) for a in arguments]
-        self.inner.execute(launch, grid, again)
-        pairs = zip(arguments, again, strict=True)
-        return all(_same(a.value, b.value) for a, b in pairs if isinstance(a.value, torch.Tensor))
+
+def values_of(arguments: Sequence[Argument]) -> dict[str, Any]:
+    """Return the arguments' values by name."""
+    return {argument.name: argument.value for argument in arguments}
 
 
-def _copy(value: Any) -> Any:
-    """Return a copy of a tensor with the same strides; other values as they are."""
-    if not isinstance(value, torch.Tensor):
-        return value
-    copy = torch.empty_strided(value.shape, value.stride(), dtype=value.dtype)
-    return copy.copy_(value)
+def with_values(arguments: Sequence[Argument], values: Mapping[str, Any]) -> list[Argument]:
+    """Return the arguments with other values."""
+    return [replace(argument, value=values[argument.name]) for argument in arguments]
 
 
-def _same(left: torch.Tensor, right: torch.Tensor) -> bool:
-    """Tell whether two tensors hold the same values, NaN being the same as NaN."""
-    return bool(((left == right) | (left.isnan() & right.isnan())).all())
-
-
-def _value(arguments: Sequence[Argument], name: str) -> torch.Tensor:
-    for argument in arguments:
-        if argument.name == name and isinstance(argument.value, torch.Tensor):
-            return argument.value
-    raise UsageError(f"the reference names an output '{name}', which is no tensor of the kernel")
+def judge_of(
+    launch: Launch, grid: tuple[int, int, int], before: Snapshot, tolerance: float | None
+) -> Judge:
+    """Return the judge of a launch whose runtime arguments were `before`."""
+    source: Any = launch.source
+    names = source.function.arg_names
+    constants = {
+        names[path[0]]: value for path, value in source.constexprs.items() if len(path) == 1
+    }
+    arguments = replace(before, packed={**constants, **before.packed})
+    return Judge(source.name, source.function, grid, arguments, tolerance)

@@ -120,10 +120,12 @@ def finish(settings: Settings, inputs: Inputs, status: int) -> int:
     for checked in inputs.checked:
         for mismatch in checked.mismatches:
             terminal.print_error(
-                f"error: {checked.kernel}: {mismatch}; compared with {checked.against}; a second "
-                f"run gives {'the same' if checked.repeatable else 'another result'}"
+                f"error: {checked.kernel}: {mismatch}; compared with {checked.against}; "
+                f"{checked.repeats}"
             )
             status = max(status, EXIT_KERNEL_FAILED)
+        for warning in checked.warnings:
+            terminal.print_warning(f"warning: {checked.kernel}: {warning}")
     if settings.output_format == "json":
         document = {
             "flagc": flagc.__version__,

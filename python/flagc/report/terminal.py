@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from rich.console import Console
 from rich.table import Table as RichTable
 
-from flagc.check.outcome import CheckedLaunch
+from flagc.check.outcome import CheckedLaunch, CheckedOutput
 from flagc.frontend.launch import Launch
 from flagc.pipeline.compiler import CompileResult
 from flagc.pipeline.diagnostics import Diagnostic, Table
@@ -49,6 +49,11 @@ def print_diagnostics(diagnostics: Sequence[Diagnostic]) -> None:
     for diagnostic in diagnostics:
         style = _SEVERITY_STYLE[diagnostic.severity]
         console.print(str(diagnostic), markup=False, style=style, soft_wrap=True)
+
+
+def print_warning(text: str) -> None:
+    """Print a warning to standard error."""
+    err().print(text, markup=False, style=_SEVERITY_STYLE["warning"], soft_wrap=True)
 
 
 def print_ir(title: str, content: str | bytes, console: Console | None = None) -> None:
@@ -121,18 +126,22 @@ def print_executions(launch: Launch) -> None:
 
 
 def print_checked(checked: Sequence[CheckedLaunch]) -> None:
-    """Print which launches were compared with what."""
+    """Print which launches were compared with what, and how near to the bound they came."""
     rows = tuple(
         (
             entry.kernel,
             "x".join(map(str, entry.grid)),
-            ", ".join(entry.outputs) or "(nothing changed)",
+            output.argument,
             entry.against,
-            "WRONG" if entry.mismatches else "right",
+            "WRONG" if output.argument in {m.argument for m in entry.mismatches} else "right",
+            f"{output.largest_error:.2g}",
+            f"{100 * output.used:.0f} %" if output.used < 10 else f"{output.used:.1g} times",
+            output.bound,
         )
         for entry in checked
+        for output in entry.outputs or (CheckedOutput("(nothing changed)", 0.0, 0.0, ""),)
     )
-    columns = ("kernel", "grid", "outputs", "compared with", "result")
+    columns = ("kernel", "grid", "output", "compared with", "result", "error", "of bound", "bound")
     print_table(Table("checked launches", columns, rows))
 
 
