@@ -12,6 +12,7 @@ void register_vector_convert(Table& table);
 void register_vector_move(Table& table);
 void register_vector_rearrange(Table& table);
 void register_vector_reduce(Table& table);
+void register_vector_sort(Table& table);
 
 const Table& Table::get() {
   static const Table table = [] {
@@ -26,6 +27,7 @@ const Table& Table::get() {
     register_vector_move(built);
     register_vector_rearrange(built);
     register_vector_reduce(built);
+    register_vector_sort(built);
     return built;
   }();
   return table;

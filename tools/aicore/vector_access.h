@@ -8,6 +8,7 @@
 #include <algorithm>
 #include <array>
 
+#include "fields.h"
 #include "instruction.h"
 #include "number.h"
 
@@ -76,11 +77,14 @@ struct Operand {
 
 // Configuration words of the two common shapes.
 struct BinaryFields {
-  explicit BinaryFields(std::uint64_t word, std::uint64_t dst, std::uint64_t src0, std::uint64_t src1)
+  explicit BinaryFields(std::uint64_t word, std::uint64_t dst, std::uint64_t src0, std::uint64_t src1,
+                        std::uint64_t more = 0)
       : target{dst, field(word, 0, 8), field(word, 24, 32)},
         left{src0, field(word, 8, 16), field(word, 32, 40)},
         right{src1, field(word, 16, 24), field(word, 40, 48)},
-        repeat(field(word, 56, 64)) {}
+        repeat(field(word, 56, 64)) {
+    only(word, mask_of(0, 48) | mask_of(56, 64) | more, "configuration");
+  }
   Operand target, left, right;
   std::uint64_t repeat;
 };

@@ -161,14 +161,18 @@ void shift_left(Core& core, std::uint64_t target, std::uint64_t source, std::uin
 template <class T>
 void shift_right(Core& core, std::uint64_t target, std::uint64_t source, std::uint64_t distance,
                  std::uint64_t configuration, std::uint64_t round) {
-  if (round & 1) throw Fault{"refused", "a shift to the right that rounds"};
-  unary_loop<T>(core, target, source, configuration, [distance](T a) {
+  if (round > 1) refuse_field("round", round);
+  unary_loop<T>(core, target, source, configuration, [distance, round](T a) {
     constexpr std::uint64_t kBits = sizeof(T) * 8;
     if (std::is_unsigned_v<T> && distance >= kBits) return T{0};
-    return static_cast<T>(static_cast<std::int64_t>(a) >> std::min(distance, kBits - 1));
+    const auto wide = static_cast<std::int64_t>(a);
+    // Rounding adds the last bit that is shifted out; unsigned shifts do not round.
+    const bool add = std::is_signed_v<T> && round && distance > 0 && ((wide >> std::min(distance - 1, kBits - 1)) & 1);
+    return static_cast<T>((wide >> std::min(distance, kBits - 1)) + add);
   });
 }
 
+const char* const kRound = "last operand: round, for signed types (CCE intrinsics, vshr)";
 const char* const kWraps = "integer overflow wraps (uncertain: AscendC does not say)";
 const char* const kExact = "correctly rounded fp32; the hardware's approximation is not public";
 
@@ -236,10 +240,10 @@ const Instruction rows[] = {
     FLAGC_INSTRUCTION("VSHL.u16", kV, "", shift_left<std::uint16_t>),
     FLAGC_INSTRUCTION("VSHL.s32", kV, "", shift_left<std::int32_t>),
     FLAGC_INSTRUCTION("VSHL.u32", kV, "", shift_left<std::uint32_t>),
-    FLAGC_INSTRUCTION("VSHR.s16", kV, "last operand: round", shift_right<std::int16_t>),
-    FLAGC_INSTRUCTION("VSHR.u16", kV, "last operand: round", shift_right<std::uint16_t>),
-    FLAGC_INSTRUCTION("VSHR.s32", kV, "last operand: round", shift_right<std::int32_t>),
-    FLAGC_INSTRUCTION("VSHR.u32", kV, "last operand: round", shift_right<std::uint32_t>),
+    FLAGC_INSTRUCTION("VSHR.s16", kV, kRound, shift_right<std::int16_t>),
+    FLAGC_INSTRUCTION("VSHR.u16", kV, kRound, shift_right<std::uint16_t>),
+    FLAGC_INSTRUCTION("VSHR.s32", kV, kRound, shift_right<std::int32_t>),
+    FLAGC_INSTRUCTION("VSHR.u32", kV, kRound, shift_right<std::uint32_t>),
 };
 
 }  // namespace

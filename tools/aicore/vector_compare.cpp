@@ -112,9 +112,9 @@ template <class T>
 void select(Core& core, std::uint64_t target, std::uint64_t left, std::uint64_t right,
             std::uint64_t configuration) {
   constexpr unsigned kWidth = kRepeatBytes / sizeof(T);
-  const BinaryFields fields(configuration, target, left, right);
+  const BinaryFields fields(configuration, target, left, right, mask_of(48, 50));
   const std::uint64_t mode = field(configuration, 48, 50);
-  if (mode > 2) throw Fault{"refused", "VSEL in mode 3"};
+  if (mode > 2) refuse_field("mode", mode, "the library's and AscendC's modes are 0, 1 and 2");
   const Repeats repeats(core, kWidth, fields.repeat);
   const std::uint64_t masks = mode == 1 ? right : core.compare_mask;
   T a[kWidth] = {}, b[kWidth] = {};

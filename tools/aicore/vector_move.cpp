@@ -21,6 +21,7 @@ void to_ub(Core& core, std::uint64_t target, std::uint64_t source, std::uint64_t
                       before = field(configuration, 48, 54) * sizeof(T),
                       after = field(configuration, 54, 60) * sizeof(T);
   const std::uint64_t source_gap = field(gaps, 0, 32), target_gap = field(gaps, 32, 64) * kVectorBlock;
+  only(configuration, mask_of(4, 37) | mask_of(48, 60), "configuration");
   const T pad = static_cast<T>(core.pad_value);
   const std::uint64_t whole = round_up(before + bytes + after);
   for (std::uint64_t burst = 0; burst < bursts; ++burst) {
@@ -41,6 +42,7 @@ void from_ub(Core& core, std::uint64_t target, std::uint64_t source, std::uint64
              std::uint64_t gaps) {
   const std::uint64_t bursts = field(configuration, 4, 16), bytes = field(configuration, 16, 37);
   const std::uint64_t source_gap = field(gaps, 0, 32) * kVectorBlock, target_gap = field(gaps, 32, 64);
+  only(configuration, mask_of(4, 37), "configuration");
   for (std::uint64_t burst = 0; burst < bursts; ++burst) {
     const std::uint8_t* in = core.ub.read(source + burst * (round_up(bytes) + source_gap), bytes);
     store_to_global(core, target + burst * (bytes + target_gap), in, bytes);
@@ -52,6 +54,7 @@ void inside_ub(Core& core, std::uint64_t target, std::uint64_t source, std::uint
                       bytes = field(configuration, 16, 32) * kVectorBlock,
                       source_gap = field(configuration, 32, 48) * kVectorBlock,
                       target_gap = field(configuration, 48, 64) * kVectorBlock;
+  only(configuration, mask_of(4, 64), "configuration");
   for (std::uint64_t burst = 0; burst < bursts; ++burst) {
     // Whole blocks move; the kernel uses a part of the last one.
     core.ub.require_aligned(source, kVectorBlock);
@@ -88,6 +91,7 @@ void broadcast_blocks(Core& core, std::uint64_t target, std::uint64_t source,
                       std::uint64_t configuration) {
   constexpr unsigned kPerBlock = kVectorBlock / sizeof(T);
   const UnaryFields fields(configuration, target, source);
+  only(configuration, mask_of(0, 16) | mask_of(32, 40) | mask_of(52, 64), "configuration");
   for (std::uint64_t repeat = 0; repeat < fields.repeat; ++repeat) {
     T in[8];
     std::memcpy(in, core.ub.peek(source + repeat * sizeof in, sizeof in), sizeof in);

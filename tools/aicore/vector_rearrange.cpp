@@ -29,7 +29,9 @@ struct TransposeFields {
   explicit TransposeFields(std::uint64_t word)
       : target_step(field(word, 0, 16) * kVectorBlock),
         source_step(field(word, 16, 32) * kVectorBlock),
-        repeat(field(word, 56, 64)) {}
+        repeat(field(word, 56, 64)) {
+    only(word, mask_of(0, 32) | mask_of(56, 64), "configuration");
+  }
   std::uint64_t target_step, source_step, repeat;
 };
 
@@ -116,6 +118,7 @@ void gather_elements(Core& core, std::uint64_t target, std::uint64_t offsets, st
   constexpr unsigned kWidth = kRepeatBytes / sizeof(T);
   const auto base = static_cast<std::uint32_t>(field(configuration, 0, 32));
   const Operand out{target, 1, field(configuration, 32, 44)};
+  only(configuration, mask_of(0, 44) | mask_of(56, 64), "configuration");
   const Repeats repeats(core, kWidth, field(configuration, 56, 64));
   core.ub.require_aligned(offsets, kVectorBlock);
   for (std::uint64_t repeat = 0; repeat < repeats.count(); ++repeat) {
@@ -148,7 +151,7 @@ void compact(Core& core, std::uint64_t target, std::uint64_t source, std::uint64
   const std::uint64_t block_stride = field(configuration, 8, 16), pattern = field(configuration, 16, 24),
                       repeat_stride = field(configuration, 24, 40), bits_stride = field(configuration, 40, 56);
   const std::uint64_t width = count_mode(core) ? core.mask[0] : kRepeatBytes / sizeof(T);
-  if (pattern > 7) throw Fault{"refused", "VREDUCEv2 with an unknown pattern"};
+  if (pattern > 7) refuse_field("pattern", pattern);
   core.ub.require_aligned(target, kVectorBlock);
   core.ub.require_aligned(source, kVectorBlock);
   std::uint64_t kept = 0;
@@ -173,7 +176,6 @@ const char* const kTranspose = "CCE intrinsics, scatter_vnchwconv; strides in 32
 const char* const kOrder = "CCE intrinsics, scatter_vnchwconv; operands: half of the target, half of the source";
 const char* const kShort = "32-bit addresses, as the library's gather_1d computes them";
 const char* const kCompact = "fields from the library's interleave and deinterleave; pattern 0 (bits) not seen used";
-const char* const kOperands = "its operand fields are not known yet";
 
 const Instruction rows[] = {
     FLAGC_INSTRUCTION("MOVEVA", kV, "", move_address),
@@ -184,10 +186,6 @@ const Instruction rows[] = {
     FLAGC_INSTRUCTION("VGATHER.b32", kV, kShort, gather_elements<std::uint32_t>),
     FLAGC_INSTRUCTION("VREDUCEv2.b16", kV, kCompact, compact<std::uint16_t>),
     FLAGC_INSTRUCTION("VREDUCEv2.b32", kV, kCompact, compact<std::uint32_t>),
-    FLAGC_REFUSED("VBS32.f16", kV, kOperands),
-    FLAGC_REFUSED("VBS32.f32", kV, kOperands),
-    FLAGC_REFUSED("VMRGSORT.f16.V220", kV, kOperands),
-    FLAGC_REFUSED("VMRGSORT.f32.V220", kV, kOperands),
 };
 
 }  // namespace

@@ -14,7 +14,9 @@ struct ReduceFields {
   ReduceFields(std::uint64_t word, std::uint64_t src)
       : target_stride(field(word, 0, 16)),
         source{src, field(word, 16, 32), field(word, 32, 48)},
-        repeat(field(word, 56, 64)) {}
+        repeat(field(word, 56, 64)) {
+    only(word, mask_of(0, 48) | mask_of(56, 64), "configuration");
+  }
   std::uint64_t target_stride;
   Operand source;
   std::uint64_t repeat;
@@ -37,11 +39,12 @@ inline float tree_sum(float* values, unsigned count) {
   return values[0];
 }
 
+// Mode 0: one sum for each repeat. Mode 1: one sum of all repeats, to the register ACC_VAL alone.
 template <class T>
 void sum(Core& core, std::uint64_t target, std::uint64_t source, std::uint64_t configuration,
          std::uint64_t mode) {
   constexpr unsigned kWidth = kRepeatBytes / sizeof(T);
-  if (mode != 0) throw Fault{"refused", "VCADD that accumulates over repeats"};
+  if (mode > 1) refuse_field("mode", mode);
   const ReduceFields fields(configuration, source);
   const Repeats repeats(core, kWidth, fields.repeat);
   float total = 0;
@@ -53,9 +56,10 @@ void sum(Core& core, std::uint64_t target, std::uint64_t source, std::uint64_t c
     for (unsigned lane = 0; lane < lanes.count; ++lane) values[lane] = lanes[lane] ? to_float(in[lane]) : 0;
     const T result = from_float<T>(tree_sum(values, kWidth));
     total += to_float(result);
+    if (mode == 1) continue;
     std::memcpy(core.ub.write(target + repeat * fields.target_stride * sizeof(T), sizeof(T), sizeof(T)), &result, sizeof(T));
   }
-  core.accumulator = bits_of(from_float<T>(total));
+  if (mode == 1) core.accumulator = bits_of(from_float<T>(total));
 }
 
 template <class T, bool kMax>
@@ -68,6 +72,7 @@ template <class T, bool kMax>
 void extreme(Core& core, std::uint64_t target, std::uint64_t source, std::uint64_t configuration,
              std::uint64_t order) {
   constexpr unsigned kWidth = kRepeatBytes / sizeof(T);
+  if (order > 3) refuse_field("order", order);
   const ReduceFields fields(configuration, source);
   const Repeats repeats(core, kWidth, fields.repeat);
   const std::uint64_t results = order < 2 ? 2 : 1;
@@ -148,7 +153,9 @@ void pair_sum(Core& core, std::uint64_t target, std::uint64_t source, std::uint6
   }
 }
 
-const char* const kSum = "fp32 tree of pairs, rounded once (order: AscendC WholeReduceSum; precision uncertain)";
+const char* const kSum =
+    "fp32 tree of pairs, rounded once (order: AscendC WholeReduceSum; precision uncertain); modes: CCE "
+    "intrinsics, vcadd; the order in which mode 1 adds repeats is not public";
 const char* const kNan = "a NaN is the result (uncertain); the first of equal values is taken";
 const char* const kBlocks = "target stride in units of 8 results (AscendC BlockReduce)";
 

@@ -6,7 +6,7 @@ from typing import Any
 
 from flagc.aicore import EmulatedKernel
 from flagc.targets.ascend.final_lowering import KernelFacts
-from flagc.targets.ascend.llvm_stage import LlvmStage
+from flagc.targets.ascend.llvm_stage import LlvmStage, link
 
 GM, L1, L0A, L0B, L0C, UB = 1, 2, 3, 4, 5, 6
 _HEAD = "i64 %ffts, ptr addrspace(1) %lock, ptr addrspace(1) %workspace"
@@ -62,6 +62,43 @@ class Program:
         move = "MOV.UB.TO.OUT.ALIGN.b8.V220"
         return self.do(move, self.tensor(index), at(UB, offset), word(1 << 4 | size << 16), word(0))
 
+    def base(self, space: int) -> str:
+        """A register with the address of an on-chip memory, as compiled kernels see it."""
+        name = f"%base{len(self.lines)}"
+        self.declared["ON.CHIP.BASE"] = 'declare i64 @"hivm.ON.CHIP.BASE"(i64)'
+        self.lines.append(f'  {name} = call i64 @"hivm.ON.CHIP.BASE"(i64 {space})')
+        return name
+
+    def memref(self, space: int, offset: int, sizes: list[int], strides: list[int]) -> str:
+        """A pointer to the descriptor of a buffer in `space`, as the device library takes them."""
+        n = len(self.lines)
+        extents = f"[{len(sizes)} x i64]"
+        kind = f"{{ptr addrspace({space}), ptr addrspace({space}), i64, {extents}, {extents}}}"
+        base = self.base(space)
+        self.lines += [
+            f"  %where{n} = add i64 {base}, {offset}",
+            f"  %buffer{n} = inttoptr i64 %where{n} to ptr addrspace({space})",
+            f"  %memref{n} = alloca {kind}",
+        ]
+        values = [f"ptr addrspace({space}) %buffer{n}"] * 2 + ["i64 0"]
+        values += [
+            f"{extents} [{', '.join(f'i64 {v}' for v in part)}]" for part in (sizes, strides)
+        ]
+        for index, value in enumerate(values):
+            field = f"%field{n}_{index}"
+            self.lines.append(
+                f"  {field} = getelementptr {kind}, ptr %memref{n}, i32 0, i32 {index}"
+            )
+            self.lines.append(f"  store {value}, ptr {field}")
+        return f"ptr %memref{n}"
+
+    def library(self, name: str, *operands: str) -> Program:
+        """Call a function of the device library (`load(linked=True)`)."""
+        types = ", ".join(_type(operand) for operand in operands)
+        self.declared[name] = f"declare void @_mlir_ciface_{name}({types})"
+        self.lines.append(f"  call void @_mlir_ciface_{name}({', '.join(operands)})")
+        return self
+
     def count(self, elements: int) -> Program:
         """Count mode: the next vector instructions handle so many elements."""
         self.do("SET.CTRL", word(COUNT_MODE))
@@ -82,10 +119,14 @@ def _type(operand: str) -> str:
     return operand.rpartition(" inttoptr")[0] or operand.rpartition(" ")[0]
 
 
-def load(workspace_bytes: int | None = None, **programs: Program) -> EmulatedKernel:
-    """A kernel of `aic=`, `aiv=` or both."""
+def load(
+    workspace_bytes: int | None = None, *, linked: bool = False, **programs: Program
+) -> EmulatedKernel:
+    """A kernel of `aic=`, `aiv=` or both; `linked` with the device library."""
     texts = {core: program.text(f"k_{core}") for core, program in programs.items()}
     entries = {core: f"k_{core}" for core in programs}
+    if linked:
+        texts = {core: link(text, core, entries[core], optimize=2) for core, text in texts.items()}
     return EmulatedKernel(LlvmStage(texts, KernelFacts(entries, None, workspace_bytes)))
 
 
