@@ -1,4 +1,5 @@
 // Flags, barriers, registers and identification: the instructions that move no data.
+#include "fields.h"
 #include "instruction.h"
 #include "number.h"
 
@@ -16,6 +17,7 @@ void wait_flag(Core& core, std::uint64_t source, std::uint64_t target, std::uint
 }
 // Only PIPE_ALL orders different pipes.
 void barrier(Core& core, std::uint64_t pipe) {
+  if (pipe >= kPipes) refuse_field("pipe", pipe);
   if (core.checks && pipe == static_cast<std::uint64_t>(Pipe::kAll)) core.clocks.meet();
 }
 void set_line(Core& core, std::uint64_t line) { core.line = static_cast<std::int64_t>(line); }
@@ -33,7 +35,12 @@ std::uint64_t sub_block_number(Core& core) {
 }
 
 std::uint64_t get_control(Core& core) { return core.control; }
-void set_control(Core& core, std::uint64_t value) { core.control = value; }
+// Atomic stores 6:11, HF32 46:48 and 49, infinities and NaNs kept 48 (always so here), count mode 56,
+// integers cut off instead of saturated 59, and 60, which the vendor's compiler clears.
+void set_control(Core& core, std::uint64_t value) {
+  only(value, mask_of(6, 11) | mask_of(46, 50) | mask_of(56, 57) | mask_of(59, 61), "register CTRL");
+  core.control = value;
+}
 std::uint64_t bit_set_0(Core&, std::uint64_t value, std::uint64_t bit) {
   return value & ~(1ULL << (bit & 63));
 }

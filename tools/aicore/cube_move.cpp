@@ -1,9 +1,11 @@
-// Into L1 (MTE2) and from L1 to L0A, L0B and BT (MTE1).
+// Into L1 (MTE2), from L1 to L0A, L0B and BT (MTE1), to FB (FIX) and to global memory (MTE3).
 //
 // Layouts, with C0 = 32 bytes / sizeof(element): L1 holds zN: [columns/C0][rows][C0]. L0A holds zZ:
 // [m/16][k/C0][16][C0]. L0B holds nZ: [k/C0][n/16][16 n][C0 k].
 #include <algorithm>
 
+#include "atomic_store.h"
+#include "fields.h"
 #include "instruction.h"
 #include "number.h"
 
@@ -25,6 +27,7 @@ void nd2nz(Core& core, std::uint64_t target, std::uint64_t source, std::uint64_t
                       columns = field(shape, 32, 48), source_matrix = field(shape, 48, 64);
   const std::uint64_t source_row = field(strides, 0, 16), column_step = field(strides, 16, 32),
                       row_step = field(strides, 32, 48), target_matrix = field(strides, 48, 64);
+  only(shape, mask_of(4, 64), "shape");
   if (columns == 0) return;
   const std::uint64_t fractals = (columns + kC0 - 1) / kC0;
   const std::uint64_t tail = (columns - (fractals - 1) * kC0) * sizeof(T);
@@ -51,6 +54,7 @@ template <class T>
 void fill(Core& core, std::uint64_t target, std::uint64_t configuration, T value) {
   const std::uint64_t repeat = field(configuration, 0, 15), blocks = field(configuration, 16, 31),
                       gap = field(configuration, 32, 47);
+  only(configuration, mask_of(0, 15) | mask_of(16, 31) | mask_of(32, 47), "configuration");
   for (std::uint64_t run = 0; run < repeat; ++run) {
     std::uint8_t* out = core.l1.write(target + run * (blocks + gap) * kBlock, blocks * kBlock);
     for (std::uint64_t at = 0; at < blocks * kBlock; at += sizeof(T)) {
@@ -107,6 +111,11 @@ void load_3d(Core& core, std::uint64_t target, std::uint64_t source, std::uint64
   constexpr std::uint64_t kC0 = kBlock / sizeof(T);
   const Window view = window(core, extent, shape);
   const std::uint64_t rows = view.step_m, columns = view.step_k;
+  const std::uint64_t channels = field(shape, 48, 64), height = (view.rows + 15) / 16 * 16;
+  if (view.at_k + columns > (channels + kC0 - 1) / kC0 * kC0) {
+    refuse_field("channels", channels, "the window reaches beyond them");
+  }
+  if (view.at_m + rows > height) refuse_field("rows of the feature map", view.rows, "the window reaches beyond them");
   const std::uint64_t column_fractals = (columns + kC0 - 1) / kC0;
   Memory& memory = kToB ? core.l0b : core.l0a;
   if (rows == 0 || columns == 0) return;
@@ -155,7 +164,9 @@ void load_3d(Core& core, std::uint64_t target, std::uint64_t source, std::uint64
 // Whole fractals, in the order in which they lie in L1.
 template <bool kToB>
 void load_2d(Core& core, std::uint64_t target, std::uint64_t source, std::uint64_t configuration,
-             std::uint64_t, std::uint64_t) {
+             std::uint64_t fourth, std::uint64_t fifth) {
+  only(configuration, mask_of(0, 40) | mask_of(44, 60), "configuration");
+  only(fourth | fifth, 0, "last operands");
   const std::uint64_t start = field(configuration, 0, 16), repeat = field(configuration, 16, 24),
                       stride = field(configuration, 24, 40), gap = field(configuration, 44, 60);
   Memory& memory = kToB ? core.l0b : core.l0a;
@@ -165,40 +176,104 @@ void load_2d(Core& core, std::uint64_t target, std::uint64_t source, std::uint64
   }
 }
 
-// Squares of 32x32 bytes, transposed; each gives two fractals, `second` fractals apart from each other.
-template <bool kToB>
+// Element `index` of a row of 32 bytes, and the same of a row of 64 elements of 4 bits, low ones first.
+inline std::uint8_t element(const std::uint8_t* row, std::uint64_t index, bool nibbles) {
+  return nibbles ? (row[index / 2] >> (index % 2 * 4)) & 15 : row[index];
+}
+inline void put_element(std::uint8_t* row, std::uint64_t index, std::uint8_t value, bool nibbles) {
+  if (!nibbles) {
+    row[index] = value;
+  } else {
+    const unsigned shift = static_cast<unsigned>(index % 2 * 4);
+    row[index / 2] = static_cast<std::uint8_t>((row[index / 2] & ~(15u << shift)) | unsigned{value} << shift);
+  }
+}
+
+// Squares of 32 rows of 32 bytes (or 64, of elements of 4 bits), transposed; each gives two (four) fractals,
+// with `gap` fractals between them.
+template <bool kToB, bool kNibbles>
 void load_2d_transposed(Core& core, std::uint64_t target, std::uint64_t source,
-                        std::uint64_t configuration, std::uint64_t second) {
-  constexpr std::uint64_t kSide = 32, kSquare = kSide * kSide;
+                        std::uint64_t configuration, std::uint64_t fractal_gap) {
+  constexpr std::uint64_t kSide = kNibbles ? 64 : 32, kSquare = kSide * kBlock;
+  only(configuration, mask_of(0, 40) | mask_of(44, 60), "configuration");
+  only(fractal_gap, mask_of(0, 16), "last operand");
   const std::uint64_t start = field(configuration, 0, 16), repeat = field(configuration, 16, 24),
                       stride = field(configuration, 24, 40), gap = field(configuration, 44, 60);
   Memory& memory = kToB ? core.l0b : core.l0a;
   for (std::uint64_t index = 0; index < repeat; ++index) {
     const std::uint8_t* in = core.l1.read(source + (start + index * stride) * kSquare, kSquare);
-    for (std::uint64_t half = 0; half < 2; ++half) {
-      const std::uint64_t fractal = index * (gap + 1) + half * (second + 1);
+    for (std::uint64_t part = 0; part < kSide / 16; ++part) {
+      const std::uint64_t fractal = index * (gap + 1) + part * (fractal_gap + 1);
       std::uint8_t* out = memory.write(target + fractal * kFractal, kFractal);
       for (std::uint64_t line = 0; line < 16; ++line) {
-        for (std::uint64_t at = 0; at < kSide; ++at) out[line * kSide + at] = in[at * kSide + half * 16 + line];
+        for (std::uint64_t at = 0; at < kSide; ++at) {
+          put_element(out + line * kBlock, at, element(in + at * kBlock, part * 16 + line, kNibbles), kNibbles);
+        }
       }
     }
   }
 }
 
-// A bias row: 16-bit floats become fp32 on the way when `convert` is set.
+// A bias row: fp16 becomes fp32 on the way when `convert` is set. The length counts 64 bytes of the source.
 void to_bias_table(Core& core, std::uint64_t target, std::uint64_t source,
                    std::uint64_t configuration) {
   const bool convert = field(configuration, 3, 4);
   const std::uint64_t bursts = field(configuration, 4, 16), length = field(configuration, 16, 32) * 64,
                       source_gap = field(configuration, 32, 48) * 32,
                       target_gap = field(configuration, 48, 64) * 64;
-  if (convert) throw Fault{"refused", "MOV.L1.TO.BT with conversion: fp16 or bf16 is not told apart yet"};
+  only(configuration, mask_of(3, 64), "configuration");
+  const std::uint64_t written = convert ? 2 * length : length;
   for (std::uint64_t burst = 0; burst < bursts; ++burst) {
     const std::uint8_t* in = core.l1.read(source + burst * (length + source_gap), length);
-    std::memcpy(core.bt.write(target + burst * (length + target_gap), length), in, length);
+    std::uint8_t* out = core.bt.write(target + burst * (written + target_gap), written);
+    if (!convert) {
+      std::memcpy(out, in, length);
+      continue;
+    }
+    for (std::uint64_t at = 0; at < length / sizeof(Half); ++at) {
+      Half half;
+      std::memcpy(&half, in + at * sizeof half, sizeof half);
+      const float wide = to_float(half);
+      std::memcpy(out + at * sizeof wide, &wide, sizeof wide);
+    }
   }
 }
 
+// Bursts, gaps in units of 32 bytes: the configuration of the plain moves.
+struct Bursts {
+  explicit Bursts(std::uint64_t word, std::uint64_t unit)
+      : count(field(word, 4, 16)), bytes(field(word, 16, 32) * unit), source_step(bytes + field(word, 32, 48) * kBlock),
+        target_step(bytes + field(word, 48, 64) * unit) {
+    only(word, mask_of(4, 64), "configuration");
+  }
+  std::uint64_t count, bytes, source_step, target_step;
+};
+
+void to_fb(Core& core, std::uint64_t target, std::uint64_t source, std::uint64_t configuration) {
+  constexpr std::uint64_t kUnit = 128;
+  const Bursts bursts(configuration, kUnit);
+  for (std::uint64_t burst = 0; burst < bursts.count; ++burst) {
+    const std::uint8_t* in = core.l1.read(source + burst * bursts.source_step, bursts.bytes);
+    std::memcpy(core.fb.write(target + burst * bursts.target_step, bursts.bytes), in, bursts.bytes);
+  }
+}
+void to_l1(Core& core, std::uint64_t target, std::uint64_t source, std::uint64_t configuration, std::uint64_t pad) {
+  if (pad != 0) refuse_field("padding mode", pad);
+  const Bursts bursts(configuration, kBlock);
+  for (std::uint64_t burst = 0; burst < bursts.count; ++burst) {
+    const std::uint8_t* in = core.gm->read(source + burst * bursts.source_step, bursts.bytes);
+    std::memcpy(core.l1.write(target + burst * bursts.target_step, bursts.bytes), in, bursts.bytes);
+  }
+}
+void from_l1(Core& core, std::uint64_t target, std::uint64_t source, std::uint64_t configuration) {
+  const Bursts bursts(configuration, kBlock);
+  for (std::uint64_t burst = 0; burst < bursts.count; ++burst) {
+    const std::uint8_t* in = core.l1.read(source + burst * bursts.source_step, bursts.bytes);
+    store_to_global(core, target + burst * bursts.target_step, in, bursts.bytes);
+  }
+}
+
+const char* const kInt4 = "the element of the low four bits comes first (AscendC int4b_t)";
 const char* const kTail = "the last block of a row is filled up with zeros (AscendC DataCopy ND2NZ)";
 
 const Instruction rows[] = {
@@ -225,14 +300,14 @@ const Instruction rows[] = {
     FLAGC_INSTRUCTION("LOAD.L1.TO.L0B.2D.V220.f16.addr", kMte1, "", load_2d<true>),
     FLAGC_INSTRUCTION("LOAD.L1.TO.L0B.2D.V220.f32.addr", kMte1, "", load_2d<true>),
     FLAGC_INSTRUCTION("LOAD.L1.TO.L0B.2D.V220.s8.addr", kMte1, "", load_2d<true>),
-    FLAGC_INSTRUCTION("MOV.L1.TO.BT", kMte1, "gap of the source in 32, of the target in 64 bytes: not seen used", to_bias_table),
-    FLAGC_REFUSED("LOAD.L1.TO.L0A.2D.V220.s4.addr", kMte1, "int4 has no kernel to try it on"),
-    FLAGC_INSTRUCTION("LOAD.L1.TO.L0A.2D.TRANSPOSE.s8", kMte1, "more than one square: unit of the source stride is uncertain (AscendC LoadDataWithTranspose)", load_2d_transposed<false>),
-    FLAGC_INSTRUCTION("LOAD.L1.TO.L0B.2D.TRANSPOSE.s8", kMte1, "more than one square: unit of the source stride is uncertain (AscendC LoadDataWithTranspose)", load_2d_transposed<true>),
-    FLAGC_REFUSED("LOAD.L1.TO.L0B.2D.TRANSPOSE.s4", kMte1, "int4 has no kernel to try it on"),
-    FLAGC_REFUSED("MOV.L1.TO.FB.v220", kMte1, "quantisation parameters are not implemented"),
-    FLAGC_REFUSED("MOV.L1.TO.OUT.V220.CUBE", kMte3, "its operand fields are not known yet"),
-    FLAGC_REFUSED("MOV.OUT.TO.L1.v220", kMte2, "its operand fields are not known yet"),
+    FLAGC_INSTRUCTION("MOV.L1.TO.BT", kMte1, "conversion is from fp16 (library); gap of the source in 32, of the target in 64 bytes: not seen used", to_bias_table),
+    FLAGC_INSTRUCTION("LOAD.L1.TO.L0A.2D.V220.s4.addr", kMte1, kInt4, load_2d<false>),
+    FLAGC_INSTRUCTION("LOAD.L1.TO.L0A.2D.TRANSPOSE.s8", kMte1, "more than one square: unit of the source stride is uncertain (AscendC LoadDataWithTranspose)", load_2d_transposed<false, false>),
+    FLAGC_INSTRUCTION("LOAD.L1.TO.L0B.2D.TRANSPOSE.s8", kMte1, "more than one square: unit of the source stride is uncertain (AscendC LoadDataWithTranspose)", load_2d_transposed<true, false>),
+    FLAGC_INSTRUCTION("LOAD.L1.TO.L0B.2D.TRANSPOSE.s4", kMte1, kInt4, load_2d_transposed<true, true>),
+    FLAGC_INSTRUCTION("MOV.L1.TO.FB.v220", kFix, "pipe FIX by the library's flags; gaps not seen used", to_fb),
+    FLAGC_INSTRUCTION("MOV.L1.TO.OUT.V220.CUBE", kMte3, "gaps not seen used", from_l1),
+    FLAGC_INSTRUCTION("MOV.OUT.TO.L1.v220", kMte2, "padding modes are refused", to_l1),
 };
 
 }  // namespace

@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <vector>
 
+#include "fields.h"
 #include "half_arrays.h"
 #include "instruction.h"
 #include "number.h"
@@ -30,7 +31,17 @@ namespace {
 
 struct Tag {};
 
-constexpr std::uint64_t kHf32Bit = 46;
+// Bits of CTRL. AscendC names 46 and 47; the device library sets 49 around its HF32 products.
+constexpr int kHf32Bit = 46, kHf32RoundingBit = 47, kLibraryHf32Bit = 49;
+
+// Elements of L0A and L0B of four bits; they are widened to bytes before anything else.
+struct Nibble {
+  std::int8_t value;
+};
+template <class T>
+constexpr std::uint64_t kC0Of = std::is_same_v<T, Nibble> ? 64 : 32 / sizeof(T);
+template <class T>
+constexpr bool kIsInteger = std::is_same_v<T, std::int8_t> || std::is_same_v<T, Nibble>;
 
 using Row = float __attribute__((vector_size(64)));
 using IntRow = std::int32_t __attribute__((vector_size(64)));
@@ -98,6 +109,8 @@ template <class T>
 inline auto widen(T value) {
   if constexpr (std::is_same_v<T, std::int8_t>) {
     return static_cast<std::int32_t>(value);
+  } else if constexpr (std::is_same_v<T, Nibble>) {
+    return static_cast<std::int32_t>(value.value);
   } else {
     return to_float(value);
   }
@@ -109,7 +122,7 @@ template <class T, class S>
   if constexpr (std::is_same_v<T, Half>) {
     to_floats(in, out, 512 / sizeof(T));
   } else {
-    for (int at = 0; at < 512 / static_cast<int>(sizeof(T)); ++at) out[at] = widen(in[at]);
+    for (std::uint64_t at = 0; at < 16 * kC0Of<T>; ++at) out[at] = widen(in[at]);
   }
 }
 
@@ -139,7 +152,7 @@ template <class V>
 // One fractal of B, [16 n][C0 k], as `width` lines of 16 n.
 template <class T, class S>
 [[gnu::always_inline]] inline void unpack_b(const S* fractal, S* out, std::uint64_t width) {
-  constexpr std::uint64_t kC0 = 32 / sizeof(T);
+  constexpr std::uint64_t kC0 = kC0Of<T>;
   if constexpr (kC0 == 16) {
     if (width == 16) {
       Row line[16];
@@ -157,8 +170,8 @@ template <class T, class S>
 // A as rows of k, B as lines of 16 n for each fractal of n, both widened.
 template <class T, class S>
 [[gnu::always_inline]] inline void pack(const T* a, const T* b, S* left, S* right, Shape shape) {
-  constexpr std::uint64_t kC0 = 32 / sizeof(T);
-  constexpr std::uint64_t kElements = 512 / sizeof(T);
+  constexpr std::uint64_t kC0 = kC0Of<T>;
+  constexpr std::uint64_t kElements = 16 * kC0;
   alignas(64) S fractal[kElements];
   const std::uint64_t used = (shape.k + kC0 - 1) / kC0;
   for (std::uint64_t i = 0; i < shape.m_padded / 16; ++i) {
@@ -196,20 +209,53 @@ FLAGC_PACK(pack_all, Half, float)
 FLAGC_PACK(pack_all, Bfloat, float)
 FLAGC_PACK(pack_all, float, float)
 FLAGC_PACK(pack_all, std::int8_t, std::int32_t)
+FLAGC_PACK(pack_all, Nibble, std::int32_t)
 #undef FLAGC_PACK
 
-// HF32 keeps 11 bits of fraction. Bit 47 of CTRL chooses the rounding; nearest even is used here.
-float to_hf32(float value) {
+// HF32 keeps 11 bits of fraction. Of two equally near values, the even one or the one nearer to zero.
+float to_hf32(float value, bool towards_zero) {
   const std::uint32_t bits = bit_cast<std::uint32_t>(value);
   if ((bits & 0x7F800000u) == 0x7F800000u) return value;
-  const std::uint32_t rounded = bits + 0x7FFu + ((bits >> 12) & 1);
+  const std::uint32_t rounded = bits + 0x7FFu + (towards_zero ? 0 : (bits >> 12) & 1);
   return bit_cast<float>(rounded & ~0xFFFu);
+}
+
+std::vector<Nibble> nibbles(const std::uint8_t* bytes, std::uint64_t count) {
+  std::vector<Nibble> out(2 * count);
+  for (std::uint64_t at = 0; at < count; ++at) {
+    out[2 * at].value = static_cast<std::int8_t>(static_cast<std::int8_t>(bytes[at] << 4) >> 4);
+    out[2 * at + 1].value = static_cast<std::int8_t>(static_cast<std::int8_t>(bytes[at]) >> 4);
+  }
+  return out;
+}
+
+// What C starts from: zeros, a row of BT for every row, or what it holds. `c` is an address in L0C, with
+// that in BT in its upper half.
+template <class S>
+S* begin_c(Core& core, std::uint64_t c, const Shape& shape, bool bias, bool clear) {
+  const std::uint64_t c_bytes = shape.m_padded * shape.n_fractals * 64;
+  const std::uint64_t at_bias = c - core.l0c.base() < core.l0c.size() ? 0 : c >> 32;
+  const std::uint64_t at = at_bias ? c & 0xFFFFFFFF : c;
+  if (!clear && !bias) core.l0c.read(at, c_bytes, 512);
+  S* out = reinterpret_cast<S*>(core.l0c.write(at, c_bytes, 512));
+  if (clear) std::memset(out, 0, c_bytes);
+  if (clear || !bias) return out;
+  for (std::uint64_t fractal = 0; fractal < shape.n_fractals; ++fractal) {
+    const std::uint64_t valid = std::min<std::uint64_t>(16, shape.n - fractal * 16);
+    S line[16] = {};
+    std::memcpy(line, core.bt.read(at_bias + fractal * 64, valid * sizeof(S)), valid * sizeof(S));
+    for (std::uint64_t row = 0; row < shape.m_padded; ++row) {
+      std::memcpy(out + (fractal * shape.m_padded + row) * 16, line, sizeof line);
+    }
+  }
+  return out;
 }
 
 template <class T>
 void mad(Core& core, std::uint64_t c, std::uint64_t a, std::uint64_t b, std::uint64_t configuration) {
-  using S = std::conditional_t<std::is_same_v<T, std::int8_t>, std::int32_t, float>;
-  constexpr std::uint64_t kC0 = 32 / sizeof(T);
+  using S = std::conditional_t<kIsInteger<T>, std::int32_t, float>;
+  constexpr std::uint64_t kC0 = kC0Of<T>;
+  only(configuration, mask_of(0, 36) | mask_of(55, 57) | mask_of(58, 59) | mask_of(62, 64), "configuration");
   Shape shape{};
   shape.m = field(configuration, 0, 12);
   shape.k = field(configuration, 12, 24);
@@ -219,7 +265,6 @@ void mad(Core& core, std::uint64_t c, std::uint64_t a, std::uint64_t b, std::uin
              clear = field(configuration, 63, 64);
   // With a unit flag, M and FIX take turns on the accumulators by themselves.
   if (field(configuration, 55, 57)) core.clocks.follow(static_cast<int>(Pipe::kM), static_cast<int>(Pipe::kFix));
-  if (bias) throw Fault{"refused", "MAD with a bias from BT is not implemented"};
   shape.m_padded = (shape.m + 15) / 16 * 16;
   shape.n_fractals = (shape.n + 15) / 16;
   shape.k_fractals = (shape.k + kC0 - 1) / kC0;
@@ -228,28 +273,33 @@ void mad(Core& core, std::uint64_t c, std::uint64_t a, std::uint64_t b, std::uin
 
   // Only fractals that take part in the product are read: with k aligned, A has unused ones between.
   const std::uint64_t rows = shape.m_padded / 16;
-  const T* left = reinterpret_cast<const T*>(core.l0a.read(a, used * 512));
+  const std::uint8_t* left_bytes = core.l0a.read(a, used * 512);
   for (std::uint64_t row = 1; row < rows; ++row) {
     core.l0a.read(a + row * shape.k_fractals * 512, used * 512);
   }
-  const T* right = reinterpret_cast<const T*>(core.l0b.read(b, used * shape.n_fractals * 512));
-  const std::uint64_t c_bytes = shape.m_padded * shape.n_fractals * 64;
-  if (!clear) core.l0c.read(c, c_bytes, 512);
-  S* out = reinterpret_cast<S*>(core.l0c.write(c, c_bytes, 512));
-  if (clear) std::memset(out, 0, c_bytes);
+  const std::uint8_t* right_bytes = core.l0b.read(b, used * shape.n_fractals * 512);
+  S* out = begin_c<S>(core, c, shape, bias, clear);
 
   static thread_local std::vector<S> packed;
   const std::uint64_t left_size = (shape.m_padded * shape.k + 15) / 16 * 16;
   const std::uint64_t size = left_size + shape.n_fractals * shape.k * 16;
   if (packed.size() < size) packed.resize(size);
   S* packed_right = packed.data() + left_size;
-  pack_all(left, right, packed.data(), packed_right, shape);
+  if constexpr (std::is_same_v<T, Nibble>) {
+    const std::uint64_t left_count = ((rows - 1) * shape.k_fractals + used) * 512;
+    pack_all(nibbles(left_bytes, left_count).data(), nibbles(right_bytes, used * shape.n_fractals * 512).data(),
+             packed.data(), packed_right, shape);
+  } else {
+    pack_all(reinterpret_cast<const T*>(left_bytes), reinterpret_cast<const T*>(right_bytes), packed.data(),
+             packed_right, shape);
+  }
   if constexpr (std::is_same_v<T, float>) {
-    if (field(core.control, kHf32Bit, kHf32Bit + 1)) {
-      for (std::uint64_t at = 0; at < size; ++at) packed[at] = to_hf32(packed[at]);
+    if (core.control & (1ULL << kHf32Bit | 1ULL << kLibraryHf32Bit)) {
+      const bool towards_zero = field(core.control, kHf32RoundingBit, kHf32RoundingBit + 1);
+      for (std::uint64_t at = 0; at < size; ++at) packed[at] = to_hf32(packed[at], towards_zero);
     }
   }
-  if constexpr (std::is_same_v<T, std::int8_t>) {
+  if constexpr (kIsInteger<T>) {
     multiply_int(packed.data(), packed_right, out, shape);
   } else {
     multiply_float(packed.data(), packed_right, out, shape);
@@ -257,14 +307,18 @@ void mad(Core& core, std::uint64_t c, std::uint64_t a, std::uint64_t b, std::uin
   core.macs += shape.m * shape.k * shape.n;
 }
 
+const char* const kHf32 =
+    "HF32 by CTRL bit 46 (AscendC) or 49 (what the library sets; whether that is HF32 is uncertain); bit 47: of "
+    "two equally near values the one nearer to zero (AscendC's wording is not clear)";
+const char* const kInt4 = "C0 is 64 elements, the low four bits first (AscendC int4b_t); k beyond a fractal takes no part";
 const char* const kTail = "k that does not fill a fractal: what lies beyond takes no part (AscendC Mmad)";
 
 const Instruction rows[] = {
     FLAGC_INSTRUCTION("MAD.f162f32", kM, kTail, mad<Half>),
     FLAGC_INSTRUCTION("MAD.bf162f32", kM, kTail, mad<Bfloat>),
-    FLAGC_INSTRUCTION("MAD.f322f32", kM, "HF32 by CTRL bit 46, rounded to nearest even", mad<float>),
+    FLAGC_INSTRUCTION("MAD.f322f32", kM, kHf32, mad<float>),
     FLAGC_INSTRUCTION("MAD.s8", kM, kTail, mad<std::int8_t>),
-    FLAGC_REFUSED("MAD.s4", kM, "int4 has no kernel to try it on"),
+    FLAGC_INSTRUCTION("MAD.s4", kM, kInt4, mad<Nibble>),
 };
 
 }  // namespace

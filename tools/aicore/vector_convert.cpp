@@ -11,6 +11,9 @@ namespace {
 
 struct Tag {};
 
+// Of CTRL; the library sets it for conversions that must not saturate.
+constexpr int kCutBit = 59;
+
 template <class T>
 double to_double(T value) {
   if constexpr (std::is_same_v<T, Half> || std::is_same_v<T, Bfloat>) {
@@ -31,8 +34,16 @@ inline float integer_to_float(std::int64_t value, Rounding rounding) {
   return negative ? -result : result;
 }
 
+// The low bits of an integer-valued double, as two's complement.
+inline std::int64_t low_bits(double value) {
+  const double wrapped = std::fmod(value, 0x1p64);
+  const auto magnitude = static_cast<std::uint64_t>(std::fabs(wrapped));
+  return static_cast<std::int64_t>(wrapped < 0 ? 0 - magnitude : magnitude);
+}
+
+// Integers that are too large saturate, or with `cut` lose their high bits.
 template <class In, class Out, Rounding kRounding>
-Out convert(In value) {
+Out convert(In value, [[maybe_unused]] bool cut) {
   constexpr bool kFromInteger = std::is_integral_v<In>;
   if constexpr (std::is_same_v<Out, Half> || std::is_same_v<Out, Bfloat> || std::is_same_v<Out, float>) {
     float wide = 0;
@@ -50,10 +61,12 @@ Out convert(In value) {
     }
   } else if constexpr (kFromInteger) {
     const std::int64_t wide = value;
+    if (cut) return static_cast<Out>(wide);
     return static_cast<Out>(std::clamp<std::int64_t>(wide, std::numeric_limits<Out>::min(), std::numeric_limits<Out>::max()));
   } else {
     const double rounded = round_to_integer(to_double(value), kRounding);
     if (std::isnan(rounded)) return 0;
+    if (cut && !std::isinf(rounded)) return static_cast<Out>(low_bits(rounded));
     constexpr double kLow = static_cast<double>(std::numeric_limits<Out>::min());
     constexpr double kHigh = static_cast<double>(std::numeric_limits<Out>::max());
     if (rounded <= kLow) return std::numeric_limits<Out>::min();
@@ -67,19 +80,20 @@ void vconv(Core& core, std::uint64_t target, std::uint64_t source, std::uint64_t
   constexpr unsigned kWidth = kRepeatBytes / (sizeof(In) > sizeof(Out) ? sizeof(In) : sizeof(Out));
   const UnaryFields fields(configuration, target, source);
   const Repeats repeats(core, kWidth, fields.repeat);
+  const bool cut = field(core.control, kCutBit, kCutBit + 1);
   In in[kWidth] = {};
   Out out[kWidth] = {};
   for (std::uint64_t repeat = 0; repeat < repeats.count(); ++repeat) {
     const Lanes lanes = repeats.lanes(repeat);
     gather(core, fields.source, repeat, lanes, in);
     for (unsigned lane = 0; lane < lanes.count; ++lane) {
-      out[lane] = convert<In, Out, kRounding>(in[lane]);
+      out[lane] = convert<In, Out, kRounding>(in[lane], cut);
     }
     scatter(core, fields.target, repeat, lanes, out);
   }
 }
 
-const char* const kSaturates = "too large saturates, NaN gives 0 (uncertain)";
+const char* const kSaturates = "too large saturates, or with CTRL bit 59 is cut off (AscendC); NaN gives 0 (uncertain)";
 
 // The five rounding modes of one pair of types. `tail` is what follows the mode's letter.
 #define FLAGC_ROUNDINGS(pair, tail, note, In, Out)                                                          \

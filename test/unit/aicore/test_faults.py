@@ -242,8 +242,9 @@ def test_the_lowest_faulty_block_is_reported() -> None:
 
 
 def test_refused_instruction_says_why() -> None:
-    program = Program().do("MAD.s4", at(5, 0), at(3, 0), at(4, 0), word(0))
-    assert "MAD.s4 on pipe M: int4 has no kernel" in str(fault(program, X, X, core="aic"))
+    program = Program()
+    program.do("FIX.L0C.TO.OUT.s322s16", program.tensor(0), at(L0C, 0), word(0), word(0))
+    assert "s322s16 on pipe FIX: where the shift lies" in str(fault(program, X, X, core="aic"))
 
 
 def test_bad_launches() -> None:
