@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
-from assembling import FIX, L0A, L0B, L0C, L1, MTE1, MTE2, MTE3, GM, M, Program, at, run, word
+from assembling import FIX, GM, L0A, L0B, L0C, L1, MTE1, MTE2, MTE3, M, Program, at, run, word
 
 BLOCK, FRACTAL = 32, 512
 CLEAR = 1 << 63  # of MAD's configuration: C starts at zero

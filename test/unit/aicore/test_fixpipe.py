@@ -135,7 +135,7 @@ def test_fractals_are_kept_without_nz2nd(kind: str, columns: int, options: int) 
 
 
 def parameter(scale: float, offset: int = 0, *, signed: bool = True) -> int:
-    """One column's word: scale in 13:32, offset in 37:46, sign in 46; what lies below 13 is noise."""
+    """One column's word: scale in 13:32, offset in 37:46, sign in 46; below 13 is noise."""
     bits = int(np.array(scale, F32).view(np.uint32)) | 0x1FFF
     return bits | (offset & 511) << 37 | int(signed) << 46
 
@@ -194,5 +194,5 @@ def test_scalar_quantisation_and_ambiguous_relu_are_refused() -> None:
         stored("s322f16", values, (1, 32), 32, stride=32, options=ROWS | 1 << 34, parameters=words)
     with pytest.raises(Exception, match="field ReLU = 1"):
         stored("s322s8", values, (1, 32), 32, stride=32, options=ROWS | RELU, parameters=words)
-    with pytest.raises(Exception, match="SET.ND.PARA"):
+    with pytest.raises(Exception, match=r"SET\.ND\.PARA"):
         stored("s322s8", values, (1, 32), 32, stride=32, nd=0, parameters=words)

@@ -1,4 +1,4 @@
-"""Modes of vector instructions: rounding shifts, accumulating sums, cut-off conversions, refusals."""
+"""Modes of vector instructions: rounding shifts, register sums, cut-off conversions, refusals."""
 
 from __future__ import annotations
 
