@@ -248,3 +248,17 @@ def pick_one(x, index, out, N):
     lane = tl.arange(0, 1)
     chosen = tl.load(index + row + lane)
     tl.store(out + row + lane, tl.load(x + row * N + chosen))
+
+
+@triton.jit
+def shift_right(x, out, n, N: tl.constexpr):
+    i = tl.arange(0, N)
+    tl.store(out + i, tl.load(x + i, mask=i < n, other=0) >> 7, mask=i < n)
+
+
+@triton.jit
+def column_extremes(x, low, high, M: tl.constexpr, N: tl.constexpr):
+    i, j = tl.arange(0, M), tl.arange(0, N)
+    v = tl.load(x + i[:, None] * N + j[None, :])
+    tl.store(low + j, tl.min(v, 0, return_indices=True)[1])
+    tl.store(high + j, tl.max(v, 0, return_indices=True)[1])

@@ -70,6 +70,24 @@ def test_gather_of_rows(kind: str, width: int) -> None:
     assert untouched(storage, out)
 
 
+@pytest.mark.parametrize("n", [1, 50, 256])
+def test_shift_by_a_number(n: int) -> None:
+    x, out = torch.randint(-(2**31), 2**31, (n,)).int(), torch.zeros(n, dtype=torch.int32)
+    types = {"x": "*i32", "out": "*i32", "n": "i32"}
+    emulated(own.shift_right, types, {"N": 256}).run((1,), [x, out, n])
+    assert torch.equal(out, x >> 7)
+
+
+def test_places_of_column_extremes() -> None:
+    x = torch.randn(16, 64)
+    low, high = torch.zeros(2, 64, dtype=torch.int32)
+    types = {"x": "*fp32", "low": "*i32", "high": "*i32"}
+    kernel = emulated(own.column_extremes, types, {"M": 16, "N": 64}, "x low high")
+    kernel.run((1,), [x, low, high])
+    assert torch.equal(low.long(), x.argmin(0))
+    assert torch.equal(high.long(), x.argmax(0))
+
+
 def test_one_element_by_an_index_from_memory() -> None:
     x, index = torch.randn(5, 40), torch.randint(0, 40, (5,))
     out = torch.zeros(5)

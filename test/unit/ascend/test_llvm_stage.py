@@ -12,7 +12,7 @@ import pytest
 from flagc.errors import KernelError
 from flagc.targets.ascend import device_library
 from flagc.targets.ascend.errors import ToolchainError
-from flagc.targets.ascend.library_calls import SignatureMismatch, adapt_calls
+from flagc.targets.ascend.library_calls import NOWHERE, SignatureMismatch, adapt_calls
 from flagc.targets.ascend.llvm_stage import final_to_llvm
 
 Text = Callable[[str], str]
@@ -130,13 +130,20 @@ def test_signature_mismatch_is_refused() -> None:
         adapt("declare void @f(ptr, i32)", "define void @f(ptr %a, i64 %b) { ret void }")
 
 
-def test_missing_parameter_is_taken_only_if_unused() -> None:
+def test_missing_scratch_buffer_is_nowhere_if_it_may_be_used() -> None:
     unused = "define void @f(ptr %a, ptr %scratch) { store i8 0, ptr %a ret void }"
     library = adapt("declare void @f(ptr)", unused)
     assert str(library.get_function("f").global_value_type) == "void (ptr)"
+    assert str(NOWHERE) not in str(library)
     used = "define void @f(ptr %a, ptr %scratch) { store i8 0, ptr %scratch ret void }"
+    assert f"[i64 {NOWHERE}, i64 {NOWHERE}, i64 0" in str(adapt("declare void @f(ptr)", used))
+
+
+def test_other_missing_parameters_are_refused() -> None:
     with pytest.raises(SignatureMismatch):
-        adapt("declare void @f(ptr)", used)
+        adapt("declare void @f(ptr)", "define void @f(ptr %a, i32 %n) { ret void }")
+    with pytest.raises(SignatureMismatch):
+        adapt("declare void @f(ptr)", "define void @f(ptr %a, ptr %b, ptr %c) { ret void }")
 
 
 def test_library_functions_are_extracted_once(

@@ -19,13 +19,12 @@ from flagc.targets.ascend.generic_ir import (
     plain_context,
     print_generic,
     properties,
-    source_line,
     walk,
 )
-from flagc.targets.ascend.hivm_calls import HivmCalls, LoweringError
+from flagc.targets.ascend.hivm_calls import HivmCalls
+from flagc.targets.ascend.surplus_arguments import drop_surplus_arguments
 from flagc.targets.ascend.vendor_process import place_of_location
 
-_COPY_IN_UB = "copy_ubuf_to_ubuf_"
 _KEPT_ATTRIBUTES = {"sym_name", "sym_visibility", "function_type", "llvm.emit_c_interface"}
 _LOWERING = (
     "builtin.module(expand-strided-metadata,lower-affine,finalize-memref-to-llvm,"
@@ -133,7 +132,7 @@ def lower_core(module: Any, entry: str, *, on_chip_base: bool, debug: bool) -> s
     ir = bindings()
     with module.context, ir.Location.unknown():
         _drop_other_functions(module, entry)
-        _drop_null_padding(module)
+        drop_surplus_arguments(module)
         rewriter = HivmCalls(module, on_chip_base)
         if on_chip_base:  # for the emulator, whose faults then name the kernel's line
             _note_lines(module, rewriter)
@@ -158,40 +157,6 @@ def _note_lines(module: Any, rewriter: HivmCalls) -> None:
         _, line, _ = place_of_location(str(operation.location))
         if line:
             rewriter.note_line(operation, line)
-
-
-def _drop_null_padding(module: Any) -> None:
-    """Call `copy_ubuf_to_ubuf_*` as the device library defines it: source and target alone.
-
-    bishengir-compile 1.2.0 also passes a padding mode and a padding value, which the library's
-    functions (of 1.2.0 too) do not take. Without padding (mode 0) the two say the same; a call that
-    does pad is refused, because the library would not do it.
-    """
-    ir = bindings()
-    names = set()
-    for call in [op for op in walk(module.operation) if op.name == "func.call"]:
-        name = call.attributes["callee"].value
-        if not name.startswith(_COPY_IN_UB) or len(call.operands) != 4:
-            continue
-        mode = call.operands[2].owner
-        if mode.name != "arith.constant" or mode.attributes["value"].value != 0:
-            raise LoweringError(
-                f"{source_line(call)}: a copy inside UB with padding, which the device library's "
-                f"{name} does not do"
-            )
-        names.add(name)
-        with ir.InsertionPoint(call), call.location:
-            ir.Operation.create(
-                "func.call",
-                operands=list(call.operands)[:2],
-                attributes={"callee": call.attributes["callee"]},
-            )
-        call.erase()
-    for function in module.body.operations:
-        if function.operation.attributes["sym_name"].value in names:
-            inputs = ir.FunctionType(function.operation.attributes["function_type"].value).inputs
-            narrowed = ir.FunctionType.get(inputs[:2], [])
-            function.operation.attributes["function_type"] = ir.TypeAttr.get(narrowed)
 
 
 def _hide_float_constants(module: Any) -> None:
