@@ -257,8 +257,8 @@ def shift_right(x, out, n, N: tl.constexpr):
 
 
 @triton.jit
-def column_extremes(x, low, high, M: tl.constexpr, N: tl.constexpr):
+def column_extremes(x, low, high, stride, M: tl.constexpr, N: tl.constexpr):
     i, j = tl.arange(0, M), tl.arange(0, N)
-    v = tl.load(x + i[:, None] * N + j[None, :])
-    tl.store(low + j, tl.min(v, 0, return_indices=True)[1])
-    tl.store(high + j, tl.max(v, 0, return_indices=True)[1])
+    v = tl.load(x + j[:, None] + i[None, :] * stride)
+    tl.store(low + j, tl.min(v, 1, return_indices=True)[1])
+    tl.store(high + j, tl.max(v, 1, return_indices=True)[1])
