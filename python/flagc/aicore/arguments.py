@@ -26,11 +26,11 @@ def word(value: int | float | bool, kind: str) -> int:
     return int.from_bytes(struct.pack(_FLOAT_CODES[kind], value), "little")
 
 
-def pointer_and_bytes(tensor: Any) -> tuple[int, int]:
-    """Address of the first element of a CPU tensor or array, and the extent of its elements.
+def pointer_and_extent(tensor: Any) -> tuple[int, int, int]:
+    """Address of the first element of a CPU tensor or array, and of its bytes: begin and length.
 
-    The extent is from the first to the last element by the strides, so a view is no wider than what
-    the view holds.
+    The extent is from the lowest to the highest element by the strides, so a view is no wider than
+    what the view holds. A negative stride puts elements below the first one.
     """
     if hasattr(tensor, "data_ptr"):
         if tensor.device.type != "cpu":
@@ -48,11 +48,10 @@ def pointer_and_bytes(tensor: Any) -> tuple[int, int]:
     else:
         raise UsageError(f"a pointer parameter takes a tensor or an array, not {type(tensor)}")
     if 0 in sizes:
-        return pointer, 0
-    if any(stride < 0 for stride in strides):
-        raise UsageError("tensors with negative strides have no Triton counterpart")
-    extent = sum((n - 1) * stride for n, stride in zip(sizes, strides, strict=True)) + size
-    return pointer, extent
+        return pointer, pointer, 0
+    spans = [(n - 1) * stride for n, stride in zip(sizes, strides, strict=True)]
+    begin = pointer + sum(span for span in spans if span < 0)
+    return pointer, begin, sum(map(abs, spans)) + size
 
 
 def marshal(
@@ -64,9 +63,9 @@ def marshal(
     words, regions = [], []
     for value, kind, name in zip(values, parameters, names, strict=True):
         if kind.startswith("ptr"):
-            pointer, extent = pointer_and_bytes(value)
+            pointer, begin, extent = pointer_and_extent(value)
             words.append(pointer)
-            regions.append(native().Region(pointer, extent, True, False, name))
+            regions.append(native().Region(begin, extent, True, False, name))
         elif isinstance(value, int | float) or hasattr(value, "item"):
             words.append(word(value.item() if hasattr(value, "item") else value, kind))
         else:

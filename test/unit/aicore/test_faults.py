@@ -55,6 +55,15 @@ def test_views_are_no_wider_than_what_they_hold() -> None:
     assert fault(program, X[8:39], other).fault.kind == "out-of-bounds"
 
 
+def test_reversed_views_reach_below_their_first_element() -> None:
+    program = Program()
+    source = program.tensor(0, -124)
+    program.do(MOVE_IN, at(UB, 0), source, word(1 << 4 | 128 << 16), word(0))
+    other = np.zeros(1, np.float32)
+    run(program, X[8:40][::-1], other)
+    assert fault(program, X[9:40][::-1], other).fault.kind == "out-of-bounds"
+
+
 def test_scalar_accesses_are_checked_too() -> None:
     program = Program()
     program.lines += [
