@@ -69,6 +69,11 @@ DEFAULT_TARGET = "cuda"
 @click.option("--print-ir-after-all", is_flag=True, help="Print the IR after every pass.")
 @click.option("--print-ir-after-change", is_flag=True, help="... after every pass that changed it.")
 @click.option("--time-passes", is_flag=True, help="Time every pass.")
+@click.option(
+    "--resources",
+    is_flag=True,
+    help="Report registers, spills, shared memory, occupancy and matrix instructions (cuda).",
+)
 @click.option("--emit", metavar="STAGE", help="Stop at STAGE and write its bare result.")
 @click.option(
     "--format",
@@ -155,6 +160,10 @@ def run(settings: Settings) -> int:
     for launch, name in zip(inputs.launches, file_names(inputs.launches), strict=True):
         try:
             result = _compile(settings, target, passes, launch)
+            if settings.resources:
+                report = target.resources(result)
+                result.findings.tables += report.tables()
+                result.metadata["resources"] = report.describe()
             present(settings, launch, result, dumped, name, inputs)
         except UsageError:
             raise

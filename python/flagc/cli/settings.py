@@ -23,6 +23,7 @@ class Settings:
     print_ir_after_all: bool
     print_ir_after_change: bool
     time_passes: bool
+    resources: bool
     emit: str | None
     output_format: str
     kernel: str | None

@@ -137,6 +137,14 @@ class Target(ABC):
         """
         raise UsageError(f"launches for {self.name} cannot be executed by flagc")
 
+    def resources(self, result: Any) -> Any:
+        """Return what a compiled kernel uses of the chip; it has `describe()` and `tables()`.
+
+        Raises:
+            UsageError: this target has no such report.
+        """
+        raise UsageError(f"--resources reads cubins; {self.name} has none")
+
     def tensor_device(self) -> str:
         """Return the torch device on which `executor` takes a script's tensors by preference."""
         return "cpu"

@@ -17,7 +17,11 @@ class CudaFacts:
         shared_memory: bytes of shared memory one thread block can use, opted in.
         multiprocessors: of the family's data centre or flagship part (A100, A40, L40, H100
             SXM, B200, RTX 5090), for scripts that size a persistent grid.
+        warps: most warps that are resident on one multiprocessor.
+        blocks: most thread blocks that are resident on one multiprocessor.
         registers: 32-bit registers of one multiprocessor.
+        reserved_shared_memory: bytes that the system takes of each resident block's share; shared
+            memory of a multiprocessor is `shared_memory` plus this much.
 
     Source: CUDA C++ Programming Guide, "Compute Capabilities" (technical specifications table);
     multiprocessor counts from NVIDIA's architecture white papers.
@@ -27,16 +31,19 @@ class CudaFacts:
     matrix_instruction: str
     shared_memory: int
     multiprocessors: int
+    warps: int
+    blocks: int
     registers: int = 65536
+    reserved_shared_memory: int = 1024
 
 
 CUDA_FACTS = {
-    "sm80": CudaFacts(80, "mma.sync", 163 * 1024, 108),
-    "sm86": CudaFacts(86, "mma.sync", 99 * 1024, 84),
-    "sm89": CudaFacts(89, "mma.sync", 99 * 1024, 142),
-    "sm90": CudaFacts(90, "wgmma", 227 * 1024, 132),
-    "sm100": CudaFacts(100, "tcgen05", 227 * 1024, 148),
-    "sm120": CudaFacts(120, "mma.sync", 99 * 1024, 170),
+    "sm80": CudaFacts(80, "mma.sync", 163 * 1024, 108, 64, 32),
+    "sm86": CudaFacts(86, "mma.sync", 99 * 1024, 84, 48, 16),
+    "sm89": CudaFacts(89, "mma.sync", 99 * 1024, 142, 48, 24),
+    "sm90": CudaFacts(90, "wgmma", 227 * 1024, 132, 64, 32),
+    "sm100": CudaFacts(100, "tcgen05", 227 * 1024, 148, 64, 32),
+    "sm120": CudaFacts(120, "mma.sync", 99 * 1024, 170, 48, 24),
 }
 
 

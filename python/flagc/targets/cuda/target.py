@@ -15,9 +15,11 @@ from triton.compiler.compiler import ASTSource, make_backend
 
 from flagc import mlir
 from flagc.errors import UsageError
+from flagc.pipeline.compiler import CompileResult
 from flagc.pipeline.stages import Stage
 from flagc.pipeline.target import Compilation, IrSource, KernelSource, Source, Target
 from flagc.targets.cuda.facts import DEFAULT_CHIP, cuda_facts
+from flagc.targets.cuda.resources import Resources, resources_of
 from flagc.targets.cuda.stages import TritonStage, read_triton_ir
 from flagc.targets.triton_frontend import new_context, ttir_of_kernel
 
@@ -69,6 +71,15 @@ class CudaTarget(Target):
             "multiprocessor_count": self.facts.multiprocessors,
             "warpSize": _WARP_SIZE,
         }
+
+    def resources(self, result: CompileResult) -> Resources:
+        """Return registers, spills, shared memory, occupancy and matrix instructions.
+
+        Raises:
+            UsageError: the compilation stopped before the cubin.
+        """
+        backend = make_backend(self.triton_target())
+        return resources_of(result, self.facts, new_context(backend))
 
     def stages(self) -> list[Stage]:
         """Return the stages with default options."""
