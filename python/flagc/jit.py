@@ -8,6 +8,9 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
+import triton
+from triton.runtime import _allocation
+
 from flagc.pipeline import triton_hook
 from flagc.pipeline.cache import cache_folder
 from flagc.pipeline.diagnostics import Findings
@@ -17,6 +20,7 @@ from flagc.pipeline.pipeline_text import PlacedPass, parse_pipeline
 from flagc.pipeline.triton_hook import Installation
 from flagc.report import terminal
 from flagc.targets.cuda import jit as _cuda_stages  # noqa: F401 - registers itself
+from flagc.targets.cuda.executor import torch_scratch
 
 Report = Callable[[Findings, str], None]
 
@@ -55,6 +59,7 @@ def install(
         placed = [p if isinstance(p, PlacedPass) else PlacedPass(p) for p in passes]
     installation = Installation(placed, report or print_findings)
     triton_hook.add(installation)
+    _provide_scratch()
     _installed.append((installation, _redirect_inductor(installation.fingerprint)))
     return installation
 
@@ -93,6 +98,15 @@ def print_findings(findings: Findings, kernel: str) -> None:
     for table in findings.tables:
         console.print(f"kernel {kernel}:", markup=False)
         terminal.print_table(table, console)
+
+
+def _provide_scratch() -> None:
+    """Give Triton an allocator if the program set none: a pass may make descriptors, which need it.
+
+    Triton keeps it for each thread; launches from another thread need one set there.
+    """
+    if isinstance(_allocation._allocator.get(), _allocation.NullAllocator):
+        triton.set_allocator(lambda size, alignment, stream: torch_scratch(size))
 
 
 def _redirect_inductor(fingerprint: str) -> dict[str, str | None]:

@@ -1,4 +1,4 @@
-"""`flagc.use`: from now on, Triton launches on CPU tensors run on an emulated target."""
+"""`flagc.use`: from now on, Triton launches run on a target, an emulated one or a GPU."""
 
 from __future__ import annotations
 
@@ -54,15 +54,16 @@ def use(
     checks: bool = True,
     threads: int | None = None,
 ) -> Session:
-    """Run every `kernel[grid](...)` on CPU tensors on `target`, e.g. `ascend:910B3`.
+    """Run every `kernel[grid](...)` on `target`; `ascend` takes CPU tensors, `cuda` GPU tensors.
 
     Args:
         passes, load, without: as `--passes`, `--load` and `--without` on the command line.
-        checks: whether the emulator checks what hardware does not.
-        threads: host threads for the blocks of a launch; None uses all.
+        checks: whether the emulator checks what hardware does not (ascend).
+        threads: host threads for the blocks of an emulated launch; None uses all.
 
     Raises:
-        UsageError: unknown target or pass, or a target whose launches cannot be executed here.
+        UsageError: unknown target or pass, or a GPU of another chip.
+        EnvironmentProblem: a CUDA target on a machine without a GPU.
     """
     chosen = target_by_name(target)
     executor = chosen.executor(

@@ -49,7 +49,7 @@ def compare(argument: str, found: torch.Tensor, expected: Any, bound: Bound) -> 
     Raises:
         ValueError: the shapes differ.
     """
-    reference = torch.as_tensor(expected)
+    reference = torch.as_tensor(expected).to(found.device)
     if reference.shape != found.shape:
         raise ValueError(
             f"the reference of '{argument}' has shape {tuple(reference.shape)}, the output "
@@ -63,7 +63,7 @@ def compare(argument: str, found: torch.Tensor, expected: Any, bound: Bound) -> 
     else:  # by the integers themselves: float64 does not hold all of 64 bits
         same = found == (reference if not reference.is_floating_point() else wanted)
     finite = torch.isfinite(wanted)
-    scale = wanted[finite].square().mean().sqrt() if finite.any() else torch.tensor(0.0)
+    scale = wanted[finite].square().mean().sqrt() if finite.any() else wanted.new_zeros(())
     allowed = bound.own * wanted.abs() + bound.shared * torch.maximum(wanted.abs(), scale)
     error = torch.where(same, 0.0, (got - wanted).abs())
     wrong = ~same

@@ -36,12 +36,12 @@ class CheckingExecutor:
         """Run a launch and check it; a mismatch is noted, not raised."""
         before = snapshot(values_of(arguments))
         execution = self.inner.execute(launch, grid, arguments)
-        found = values_of(arguments)
-        checked = judge_of(launch, grid, before, self.tolerance).judge(found)
+        found = _on_host(values_of(arguments))
+        checked = judge_of(launch, grid, before.on_host(), self.tolerance).judge(found)
         if checked.mismatches:
             again = before.values()
             self.inner.execute(launch, grid, with_values(arguments, again))
-            repeated = dict(tensors(again))
+            repeated = dict(tensors(_on_host(again)))
             checked = replace(
                 checked,
                 repeatable=all(same(t, repeated[name]) for name, t in tensors(found)),
@@ -53,6 +53,13 @@ class CheckingExecutor:
 def values_of(arguments: Sequence[Argument]) -> dict[str, Any]:
     """Return the arguments' values by name."""
     return {argument.name: argument.value for argument in arguments}
+
+
+def _on_host(values: dict[str, Any]) -> dict[str, Any]:
+    """Return `values` with tensors in host memory; those that are there already are not copied."""
+    if all(tensor.device.type == "cpu" for _, tensor in tensors(values)):
+        return values
+    return snapshot(values).on_host().values()
 
 
 def with_values(arguments: Sequence[Argument], values: Mapping[str, Any]) -> list[Argument]:

@@ -26,7 +26,10 @@ class _View:
 
 @dataclasses.dataclass(frozen=True)
 class Snapshot:
-    """Values with their tensors taken out; picklable. `values()` gives fresh copies of all."""
+    """Values with their tensors taken out; picklable when in host memory.
+
+    `values()` gives fresh copies of all, on the devices of the originals.
+    """
 
     storages: tuple[torch.Tensor, ...]
     packed: Mapping[str, Any]
@@ -38,26 +41,35 @@ class Snapshot:
         def unpack(value: Any) -> Any:
             if not isinstance(value, _View):
                 return value
-            tensor = torch.empty(0, dtype=value.dtype)
-            return tensor.set_(
-                fresh[value.storage].untyped_storage(), value.offset, value.shape, value.stride
-            )
+            storage = fresh[value.storage]
+            tensor = torch.empty(0, dtype=value.dtype, device=storage.device)
+            return tensor.set_(storage.untyped_storage(), value.offset, value.shape, value.stride)
 
         return {name: _mapped(value, unpack) for name, value in self.packed.items()}
 
+    def on_host(self) -> Snapshot:
+        """Return the same in host memory."""
+        return dataclasses.replace(self, storages=tuple(part.cpu() for part in self.storages))
+
+    @property
+    def bytes(self) -> int:
+        """Bytes of all storages together."""
+        return sum(storage.nbytes for storage in self.storages)
+
 
 def snapshot(values: Mapping[str, Any]) -> Snapshot:
-    """Copy `values`; tensors that are not in host memory stay what they are."""
+    """Copy `values`, their tensors where they are; tensors without data stay what they are."""
     numbers: dict[int, int] = {}
     storages: list[torch.Tensor] = []
 
     def pack(value: Any) -> Any:
-        if not isinstance(value, torch.Tensor) or value.device.type != "cpu":
+        if not isinstance(value, torch.Tensor) or value.device.type == "meta":
             return value
         storage = value.untyped_storage()
         if storage.data_ptr() not in numbers:
             numbers[storage.data_ptr()] = len(storages)
-            storages.append(torch.empty(0, dtype=torch.uint8).set_(storage).clone())
+            whole = torch.empty(0, dtype=torch.uint8, device=value.device).set_(storage)
+            storages.append(whole.clone())
         number = numbers[storage.data_ptr()]
         offset = value.storage_offset()
         return _View(number, value.dtype, offset, tuple(value.shape), value.stride())

@@ -105,7 +105,9 @@ DEFAULT_TARGET = "cuda"
 )
 @click.option("--in-process", is_flag=True, help="No child process: for debugging a pass with pdb.")
 @click.option("--no-cache", is_flag=True, help="Compile even when the result is cached.")
-@click.option("--run", is_flag=True, help="Execute the launches (ascend: on the emulated AI Core).")
+@click.option(
+    "--run", is_flag=True, help="Execute the launches (ascend: emulated; cuda: on a GPU)."
+)
 @click.option(
     "--checks/--no-checks", default=True, help="Let the emulator check what hardware does not."
 )

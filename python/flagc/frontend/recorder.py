@@ -179,7 +179,7 @@ class RecordingDriver(DriverBase):  # type: ignore[misc]
     def get_device_interface(self) -> Any:
         import torch
 
-        return torch.cpu
+        return getattr(torch, self.get_active_torch_device().type)
 
     def get_current_device(self) -> int:
         return 0
@@ -196,7 +196,7 @@ class RecordingDriver(DriverBase):  # type: ignore[misc]
     def get_empty_cache_for_benchmark(self) -> Any:
         import torch
 
-        return torch.empty(1, dtype=torch.int)
+        return torch.empty(1, dtype=torch.int, device=self.get_active_torch_device())
 
     def clear_cache(self, cache: Any) -> None:
         return None

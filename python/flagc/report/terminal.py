@@ -117,9 +117,10 @@ def print_executions(launch: Launch) -> None:
     plural = "launch" if total == 1 else "launches"
     first = launch.executions[0]
     why = f" ({first.reason})" if first.reason else ""
+    counted = f"{instructions} instructions, " if instructions else ""
     out().print(
-        f"ran {total} {plural} on {first.device}: {blocks} blocks, {instructions} "
-        f"instructions, {seconds:.2f} s of this machine's time" + why,
+        f"ran {total} {plural} on {first.device}: {blocks} blocks, {counted}"
+        f"{seconds:.2f} s of this machine's time" + why,
         markup=False,
         soft_wrap=True,
     )

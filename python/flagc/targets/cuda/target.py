@@ -18,6 +18,7 @@ from flagc.errors import UsageError
 from flagc.pipeline.compiler import CompileResult
 from flagc.pipeline.stages import Stage
 from flagc.pipeline.target import Compilation, IrSource, KernelSource, Source, Target
+from flagc.targets.cuda.executor import CudaExecutor, require_gpu
 from flagc.targets.cuda.facts import DEFAULT_CHIP, cuda_facts
 from flagc.targets.cuda.resources import Resources, resources_of
 from flagc.targets.cuda.stages import TritonStage, read_triton_ir
@@ -52,16 +53,21 @@ class CudaTarget(Target):
             )
         )
 
-    def executor(self, **settings: Any) -> Any:
-        """CUDA launches run in Triton's own process, not here.
+    def executor(self, **settings: Any) -> CudaExecutor:
+        """Return what launches kernels on this machine's GPU.
 
         Raises:
-            UsageError: always; it says how to run them.
+            EnvironmentProblem: there is no GPU here.
+            UsageError: the GPU is not of this chip, or a trace is asked for.
         """
-        raise UsageError(
-            "--run is for ascend; on a machine with an NVIDIA GPU, "
-            "`flagc-run --passes '...' script.py` runs the script with the passes in its launches"
-        )
+        if settings.get("trace"):
+            raise UsageError("--trace is for ascend: a GPU's instructions cannot be traced")
+        require_gpu(self.facts.capability, self.name)
+        return CudaExecutor(self, settings["passes"], settings["compile"])
+
+    def tensor_device(self) -> str:
+        """Return torch's name of the GPU."""
+        return "cuda"
 
     def device_properties(self) -> dict[str, int]:
         """Return the chip's limits under the names that Triton's NVIDIA driver uses."""

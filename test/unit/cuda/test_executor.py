@@ -1,0 +1,220 @@
+"""Launches through a stand-in for NVIDIA's driver library, compiled with NVIDIA's header."""
+
+from __future__ import annotations
+
+import ctypes
+import struct
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+import torch
+import triton
+import triton.language as tl
+from triton.tools.tensor_descriptor import TensorDescriptor
+
+import flagc
+from e2e.commands import EXAMPLES
+from e2e.commands import flagc as flagc_command
+from flagc.errors import EnvironmentProblem, UsageError
+from flagc.frontend.execution import Argument
+from flagc.frontend.recorder import LaunchRecorder, recording
+from flagc.pipeline.compiler import compile_kernel
+from flagc.targets.cuda import executor as executor_module
+from flagc.targets.cuda.driver_api import LaunchShape
+from flagc.targets.cuda.executor import CudaExecutor, require_gpu
+from flagc.targets.cuda.parameters import parameters
+from flagc.targets.cuda.target import CudaTarget
+from unit.cuda.conftest import StandIn, gpu_tensor
+
+
+@triton.jit
+def scale(x_ptr, out_ptr, n, factor, BLOCK: tl.constexpr):
+    offsets = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+    x = tl.load(x_ptr + offsets, mask=offsets < n, other=0.0)
+    tl.store(out_ptr + offsets, x * factor, mask=offsets < n)
+
+
+@triton.jit
+def copy_tile(source, out_ptr, BLOCK: tl.constexpr):
+    tile = source.load([tl.program_id(0) * BLOCK, 0])
+    offsets = tl.arange(0, BLOCK)
+    tl.store(out_ptr + offsets[:, None] * BLOCK + offsets[None, :], tile)
+
+
+@triton.jit
+def device_descriptor(x_ptr, out_ptr, BLOCK: tl.constexpr):
+    source = tl.make_tensor_descriptor(x_ptr, [BLOCK, BLOCK], [BLOCK, 1], [BLOCK, BLOCK])
+    offsets = tl.arange(0, BLOCK)
+    tl.store(out_ptr + offsets[:, None] * BLOCK + offsets[None, :], source.load([0, 0]))
+
+
+def executor(stand_in: StandIn, chip: str = "sm90", passes: Any = ()) -> CudaExecutor:
+    return CudaExecutor(CudaTarget(chip), passes, compile_kernel, lambda: stand_in.driver)
+
+
+def run(executor: CudaExecutor, kernel: Any, grid: tuple[int, ...], *values: Any, **named: Any):
+    recorder = LaunchRecorder(executor.target, executor=executor)
+    with recording(recorder):
+        kernel[grid](*values, **named)
+    return recorder.launches
+
+
+def test_a_launch_reaches_the_driver_as_triton_makes_it(stand_in: StandIn, gpu: None) -> None:
+    x, out = gpu_tensor(torch.ones(100)), gpu_tensor(torch.zeros(100))
+    stand_in.expect([8, 8, 4, 4, 8, 8])
+    (launch,) = run(executor(stand_in), scale, (7,), x, out, 100, 2.5, BLOCK=16)
+    last = stand_in.last
+    assert list(last.grid) == [7, 1, 1]
+    assert list(last.block) == [128, 1, 1]
+    assert (last.shared, last.attributes) == (0, 0)
+    assert (last.stream, last.function) == (0x5EA, 0xF00000001)
+    assert struct.unpack("<QQifQQ", bytes(last.parameters[:40])) == (
+        x.data_ptr(),
+        out.data_ptr(),
+        100,
+        2.5,
+        0,
+        0,
+    )
+    assert stand_in.text("name") == b"scale"
+    assert stand_in.text("image").startswith(b"\x7fELF")
+    assert launch.executions[0].device == "NVIDIA H200"
+
+
+def test_shared_memory_beyond_48_kib_is_asked_for(stand_in: StandIn, gpu: None) -> None:
+    import sys
+
+    sys.path.insert(0, str(EXAMPLES))
+    from gemm import gemm_kernel
+
+    a = gpu_tensor(torch.zeros(256, 256, dtype=torch.float16))
+    strides = (256, 1) * 3
+    (launch,) = run(
+        executor(stand_in),
+        gemm_kernel,
+        (2, 2),
+        a,
+        a,
+        a,
+        256,
+        256,
+        256,
+        *strides,
+        BLOCK_M=128,
+        BLOCK_N=128,
+        BLOCK_K=64,
+    )
+    assert stand_in.number("allowed_shared") == 232448 - 16
+    assert stand_in.last.shared == 98304
+    assert len(launch.grids) == 1
+
+
+def test_an_empty_grid_launches_nothing(stand_in: StandIn, gpu: None) -> None:
+    x = gpu_tensor(torch.ones(4))
+    run(executor(stand_in), scale, (0,), x, x, 4, 1.0, BLOCK=16)
+    assert stand_in.number("launches") == 0
+
+
+def test_scratch_of_device_side_descriptors_is_allocated(
+    stand_in: StandIn, gpu: None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    sizes: list[int] = []
+
+    def allocate(size: int) -> Any:
+        sizes.append(size)
+        return SimpleNamespace(data_ptr=lambda: 0xABC00)
+
+    monkeypatch.setattr(executor_module, "torch_scratch", allocate)
+    x = gpu_tensor(torch.ones(64, 64))
+    stand_in.expect([8, 8, 8, 8])
+    run(executor(stand_in), device_descriptor, (3, 2), x, x, BLOCK=64)
+    (size,) = sizes
+    assert size % (3 * 2 * 128) == 0
+    assert struct.unpack("<QQ", bytes(stand_in.last.parameters[16:32])) == (0xABC00, 0)
+
+
+def test_a_host_side_descriptor_becomes_a_tensor_map(stand_in: StandIn, gpu: None) -> None:
+    storage = gpu_tensor(torch.ones(100, 96, dtype=torch.float16))
+    descriptor = TensorDescriptor(storage, [100, 64], [96, 1], [64, 64])
+    stand_in.expect([128, 4, 4, 8, 8, 8, 8, 8])
+    run(executor(stand_in), copy_tile, (1,), descriptor, storage, BLOCK=64)
+
+    class TensorMap(ctypes.Structure):
+        _fields_ = (
+            *((name, ctypes.c_int) for name in ("type", "swizzle", "fill")),
+            ("rank", ctypes.c_uint),
+            ("box", ctypes.c_uint * 5),
+            ("address", ctypes.c_uint64),
+            ("sizes", ctypes.c_uint64 * 5),
+            ("strides", ctypes.c_uint64 * 4),
+            ("map", ctypes.c_uint64),
+        )
+
+    found = TensorMap.in_dll(stand_in.library, "tensor_map")
+    assert (found.type, found.rank, found.fill) == (6, 2, 0)  # FLOAT16
+    assert found.address == storage.data_ptr()
+    assert (list(found.sizes[:2]), found.strides[0]) == ([64, 100], 192)
+    assert list(found.box[:2]) == [64, 64]
+    packed = bytes(stand_in.last.parameters)
+    assert packed[:128] == b"\xab" * 128
+    assert struct.unpack("<iiqqQ", packed[128:160]) == (100, 64, 96, 1, storage.data_ptr())
+
+
+def test_clusters_and_other_attributes(stand_in: StandIn) -> None:
+    stand_in.expect([])
+    function = stand_in.driver.load(b"\x7fELF1234", "k", 0, num_ctas=16)
+    shape = LaunchShape((5, 6, 7), 8, 2, 1024, cooperative=True, programmatic=True)
+    stand_in.driver.launch(function, shape, 0, [])
+    last = stand_in.last
+    assert (list(last.grid), list(last.block)) == ([10, 6, 7], [256, 1, 1])
+    ids = list(last.attribute_ids[: last.attributes])
+    assert ids == [6, 2, 4, 5]
+    values = [list(value) for value in last.attribute_values[: last.attributes]]
+    assert (values[0][0], values[1][0], values[2], values[3][0]) == (1, 1, [2, 1, 1], 1)
+
+
+@pytest.mark.parametrize(
+    ("kind", "value", "expected"),
+    [
+        ("i1", True, b"\x01"),
+        ("i64", -2, b"\xfe" + b"\xff" * 7),
+        ("u32", 4294967295, b"\xff" * 4),
+        ("fp16", 1.5, b"\x00\x3e"),
+        ("bf16", 1.00390625, b"\x80\x3f"),  # truncated
+        ("fp64", 1.0, struct.pack("<d", 1.0)),
+        ("*fp32", None, bytes(8)),
+    ],
+)
+def test_scalars(stand_in: StandIn, kind: str, value: Any, expected: bytes) -> None:
+    (packed,) = parameters([Argument("x", kind, value)], (), stand_in.driver)
+    assert bytes(packed) == expected
+
+
+def test_what_cannot_be_launched_is_refused(stand_in: StandIn, gpu: None) -> None:
+    with pytest.raises(UsageError, match="'x_ptr' is on cpu, not on the GPU"):
+        run(executor(stand_in), scale, (1,), torch.ones(4), torch.ones(4), 4, 1.0, BLOCK=16)
+    with pytest.raises(UsageError, match=r"'t'.*no kernels with type"):
+        parameters([Argument("t", "('i32', 'i32')", (1, 2))], (), stand_in.driver)
+    stand_in.number("failure", 1)
+    x = gpu_tensor(torch.ones(4))
+    with pytest.raises(EnvironmentProblem, match=r"cuLaunchKernelEx failed.* 1: invalid argument"):
+        run(executor(stand_in), scale, (1,), x, x, 4, 1.0, BLOCK=16)
+
+
+def test_the_gpu_must_be_the_targets(gpu: None) -> None:
+    require_gpu(90, "cuda:sm90")
+    with pytest.raises(UsageError, match="NVIDIA H200 is sm90, not cuda:sm80: use cuda:sm90"):
+        require_gpu(80, "cuda:sm80")
+    with pytest.raises(UsageError, match="sm90, not cuda:sm100"):
+        require_gpu(100, "cuda:sm100")
+
+
+@pytest.mark.skipif(torch.cuda.is_available(), reason="there is a GPU")
+def test_without_a_gpu_the_message_says_what_to_do() -> None:
+    done = flagc_command(EXAMPLES / "gemm.py", "--target", "cuda", "--run")
+    assert done.status == 2
+    assert "cannot run on a GPU: " in done.stderr
+    assert "-o DIR" in done.stderr
+    with pytest.raises(EnvironmentProblem, match="cannot run on a GPU"):
+        flagc.use("cuda:sm90")
