@@ -1,18 +1,13 @@
-"""Masks as conditions on formulas: `rows < M` is `M - rows - 1 >= 0`.
-
-terms = mask_terms(values, mask)        # the mask is their conjunction
-mask_without(build, mask, [term])       # the mask with terms left out; None when none is left
-"""
+"""Masks as conditions on formulas: `rows < M` is `M - rows - 1 >= 0`."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 from flagc.ir.analysis.affine import Affine
 from flagc.ir.analysis.index_values import IndexValues, NotAffine, lanes_of, places
 from flagc.ir.analysis.integer_ranges import numeric_range
-from flagc.ir.builder import Builder
 from flagc.ir.module import Operation, Value, defining_op
 from flagc.ir.types import TensorType, element_of
 
@@ -25,7 +20,8 @@ _NOT_NEGATIVE: dict[int, Callable[[Affine, Affine], Affine]] = {
     5: lambda left, right: left - right,
 }
 _UNSIGNED = 4  # ult is slt + 4, and so on
-_PASSED_ON = frozenset({"tt.broadcast", "tt.expand_dims", "tt.splat", "tt.trans"})
+# Ops through which a condition reaches the mask's shape.
+PASSED_ON = frozenset({"tt.broadcast", "tt.expand_dims", "tt.splat", "tt.trans"})
 
 
 @dataclass(frozen=True)
@@ -61,11 +57,11 @@ def mask_terms(values: IndexValues, mask: Value) -> list[MaskTerm]:
         for operand in op.operands:
             terms.update((term.value, term) for term in mask_terms(values, operand))
         return list(terms.values())
-    if op.name in _PASSED_ON:
+    if op.name in PASSED_ON:
         place = places(op) if op.name in ("tt.expand_dims", "tt.trans") else None
         inner = mask_terms(values, op.operands[0])
         return inner if place is None else [_moved(values, term, place) for term in inner]
-    if _is_true(op):
+    if is_true(op):
         return []
     return [_term(values, mask, op)]
 
@@ -87,7 +83,7 @@ def _margin(values: IndexValues, op: Operation) -> Affine:
     if op.name == "arith.xori":
         for inner, other in (op.operands, reversed(list(op.operands))):
             constant, negated = defining_op(other), defining_op(inner)
-            if constant is not None and _is_true(constant) and negated is not None:
+            if constant is not None and is_true(constant) and negated is not None:
                 return -_margin(values, negated) - 1
     if op.name != "arith.cmpi":
         raise NotAffine(op, f"the mask is computed by '{op.name}'")
@@ -105,30 +101,8 @@ def _margin(values: IndexValues, op: Operation) -> Affine:
     return _NOT_NEGATIVE[predicate](left, right)
 
 
-def mask_without(build: Builder, mask: Value, dropped: Collection[Value]) -> Value | None:
-    """Return `mask` without the conditions whose values are `dropped`; None when all of it is.
-
-    Ops are created only for what changes.
-    """
-    if mask in dropped:
-        return None
-    op = defining_op(mask)
-    if op is None or not (op.name == "arith.andi" or op.name in _PASSED_ON):
-        return None if op is not None and _is_true(op) else mask
-    before = list(op.operands)
-    after = [mask_without(build, operand, dropped) for operand in before]
-    if after == before:
-        return mask
-    kept = [value for value in after if value is not None]
-    if not kept:
-        return None
-    if op.name == "arith.andi":
-        return kept[0] if len(kept) == 1 else build.andi(*kept)
-    attributes = {name: op.attributes[name] for name in op.attributes}
-    return build.op(op.name, kept, op.results[0].type, attributes)
-
-
-def _is_true(op: Operation) -> bool:
+def is_true(op: Operation) -> bool:
+    """Return whether `op` is the constant true, or a tensor of it."""
     if op.name != "arith.constant":
         return False
     attribute = op.attributes["value"]
