@@ -11,6 +11,10 @@ from flagc.errors import UsageError
 
 _FLOAT_CODES = {"half": "<e", "float": "<f", "double": "<d"}
 
+# Where tensors without elements lie, one a multiple: addresses that nothing else has and that are
+# far apart, so that the fault of an access says which tensor it is.
+_EMPTY = 1 << 40
+
 
 def word(value: int | float | bool, kind: str) -> int:
     """The bits of a scalar of LLVM type `kind`, zero-extended to 64."""
@@ -61,9 +65,11 @@ def marshal(
     if len(values) != len(parameters):
         raise UsageError(f"the kernel takes {len(parameters)} arguments, {len(values)} were given")
     words, regions = [], []
-    for value, kind, name in zip(values, parameters, names, strict=True):
+    for index, (value, kind, name) in enumerate(zip(values, parameters, names, strict=True)):
         if kind.startswith("ptr"):
             pointer, begin, extent = pointer_and_extent(value)
+            if extent == 0:
+                pointer = begin = (index + 1) * _EMPTY
             words.append(pointer)
             regions.append(native().Region(begin, extent, True, False, name))
         elif isinstance(value, int | float) or hasattr(value, "item"):

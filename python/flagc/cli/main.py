@@ -9,6 +9,7 @@ from typing import Any
 import click
 
 import flagc
+from flagc.check.outcome import CheckedLaunch
 from flagc.cli import listing
 from flagc.cli.common import (
     DEFAULT_TIME_LIMIT,
@@ -17,6 +18,7 @@ from flagc.cli.common import (
 )
 from flagc.cli.present import Inputs, file_names, finish, present
 from flagc.cli.settings import Settings
+from flagc.cli.watch import JournalingExecutor, LaunchJournal, watched
 from flagc.errors import EXIT_GOOD, FlagcError, KernelError, UsageError, nearest
 from flagc.frontend.launch import Launch
 from flagc.pipeline.compiler import CompileRequest, CompileResult
@@ -155,7 +157,20 @@ def run(settings: Settings) -> int:
         raise UsageError(
             f"--emit: unknown stage '{settings.emit}'; {nearest(settings.emit, stage_names)}"
         )
-    inputs = collect_launches(settings, target, passes)
+    if settings.run and not settings.in_process:
+        return watched(settings, lambda journal: _show(settings, target, passes, dumped, journal))
+    return _show(settings, target, passes, dumped, None)
+
+
+def _show(
+    settings: Settings,
+    target: Target,
+    passes: list[PlacedPass],
+    dumped: list[str],
+    journal: LaunchJournal | None,
+) -> int:
+    """Collect the launches, compile and show them, and return the exit status."""
+    inputs = collect_launches(settings, target, passes, journal)
     if settings.trace is not None:
         write_trace(settings.trace, inputs.launches)
     status = EXIT_GOOD
@@ -175,7 +190,8 @@ def run(settings: Settings) -> int:
             status = max(status, error.exit_status)
             document = {**launch.describe(), "target": target.name, "error": str(error)}
             inputs.documents.append(document)
-            terminal.print_error(str(error))
+            if str(error) != inputs.error:
+                terminal.print_error(str(error))
     return finish(settings, inputs, status)
 
 
@@ -228,7 +244,12 @@ def _compile(
     raise first_error
 
 
-def _executor(settings: Settings, target: Target, passes: list[PlacedPass]) -> Any:
+def _executor(
+    settings: Settings,
+    target: Target,
+    passes: list[PlacedPass],
+    journal: LaunchJournal | None,
+) -> Any:
     """Return what executes launches with `--run`, else None."""
     if not settings.run:
         for flag, given in (("--trace", settings.trace is not None), ("--check", settings.check)):
@@ -244,16 +265,25 @@ def _executor(settings: Settings, target: Target, passes: list[PlacedPass]) -> A
         threads=settings.threads,
         trace=settings.trace is not None,
     )
-    if not settings.check:
-        return executor
-    from flagc.check.executor import CheckingExecutor
+    checked: list[CheckedLaunch] = []
+    if settings.check:
+        from flagc.check.executor import CheckingExecutor
 
-    return CheckingExecutor(executor, settings.tolerance)
+        executor = CheckingExecutor(executor, settings.tolerance, checked)
+    return JournalingExecutor(executor, journal, checked) if journal is not None else executor
 
 
-def collect_launches(settings: Settings, target: Target, passes: list[PlacedPass]) -> Inputs:
-    """Return the launches that the command line names, executed if it says so."""
-    executor = _executor(settings, target, passes)
+def collect_launches(
+    settings: Settings,
+    target: Target,
+    passes: list[PlacedPass],
+    journal: LaunchJournal | None,
+) -> Inputs:
+    """Return the launches that the command line names, executed if it says so.
+
+    Launches that are executed are noted in `journal`.
+    """
+    executor = _executor(settings, target, passes, journal)
     assert settings.path is not None
     from flagc.frontend.definitions import launch_from_flags
     from flagc.frontend.ir_files import read_ir_file
@@ -282,7 +312,7 @@ def collect_launches(settings: Settings, target: Target, passes: list[PlacedPass
     for launch in script.launches:
         launch.options = {**launch.options, **options}
     checked = executor.checked if settings.check else []
-    return Inputs(script.launches, script.note, script.error, checked)
+    return Inputs(script.launches, script.note, script.error, script.error_status, checked)
 
 
 def _no_launch(path: Path) -> str:

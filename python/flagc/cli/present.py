@@ -20,11 +20,15 @@ from flagc.report.json_output import plain, result_document
 
 @dataclass
 class Inputs:
-    """The launches to compile; `error` is an error of the script after it made them."""
+    """The launches to compile; `error` is an error of the script after it made them.
+
+    `error_status` is the exit status that it stands for.
+    """
 
     launches: list[Launch]
     note: str = ""
     error: str = ""
+    error_status: int = EXIT_KERNEL_FAILED
     checked: list[CheckedLaunch] = field(default_factory=list)
     documents: list[dict[str, Any]] = field(default_factory=list)
 
@@ -116,7 +120,7 @@ def finish(settings: Settings, inputs: Inputs, status: int) -> int:
     """Print what concerns all launches, and return the exit status."""
     if inputs.error:
         terminal.print_error(inputs.error)
-        status = max(status, EXIT_KERNEL_FAILED)
+        status = max(status, inputs.error_status)
     for checked in inputs.checked:
         for mismatch in checked.mismatches:
             terminal.print_error(

@@ -74,6 +74,9 @@ class LaunchRecorder:
         if grid is None:
             return
         launch.grids.append(grid)
+        if 0 in grid:
+            empty = f"a launch with the empty grid {'x'.join(map(str, grid))} did nothing"
+            launch.note = "; ".join(filter(None, [launch.note, empty]))
         if self.executor is not None:
             arguments = runtime_arguments(launch, values)
             launch.executions.append(self.executor.execute(launch, grid, arguments))

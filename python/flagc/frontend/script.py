@@ -11,7 +11,7 @@ from pathlib import Path
 
 from triton.runtime.jit import JITFunction
 
-from flagc.errors import FlagcError, KernelError, UsageError
+from flagc.errors import EXIT_KERNEL_FAILED, FlagcError, KernelError, UsageError
 from flagc.frontend.execution import Executor
 from flagc.frontend.launch import Launch
 from flagc.frontend.recorder import LaunchRecorder, recording
@@ -26,12 +26,14 @@ class ScriptRun:
         launches: the recorded launches.
         note: set when the script stopped early for a reason that is no error (it checked results,
             which do not exist while launches are only recorded).
-        error: set when it stopped early because of an error of its own.
+        error: set when it stopped early because of an error, its own or that of a launch.
+        error_status: the exit status that the error stands for.
     """
 
     launches: list[Launch]
     note: str = ""
     error: str = ""
+    error_status: int = EXIT_KERNEL_FAILED
 
 
 def run_script(
@@ -48,6 +50,7 @@ def run_script(
     Raises:
         UsageError: no such file.
         KernelError: the script failed before it launched anything.
+        FlagcError: launches are only recorded, and one cannot be.
     """
     if not path.is_file():
         raise UsageError(f"no such file: {path}")
@@ -59,11 +62,17 @@ def run_script(
     try:
         with recording(recorder):
             runpy.run_path(str(path), run_name="__main__")
-    except FlagcError:
-        raise
+    except FlagcError as error:
+        if executor is None or not recorder.launches:
+            raise
+        run.error, run.error_status = str(error), error.exit_status
     except SystemExit as stop:
-        if stop.code not in (None, 0) and not recorder.launches:
-            raise KernelError(f"{path} exited with status {stop.code}") from stop
+        if stop.code not in (None, 0):
+            message = f"{path}: error: the script exited with status {stop.code}"
+            if not recorder.launches:
+                raise KernelError(message) from stop
+            if executor is not None:  # else it may have seen that there are no results
+                run.error = message
     except BaseException as error:
         if isinstance(error, KeyboardInterrupt):
             raise

@@ -29,8 +29,8 @@ from flagc.pipeline.stderr_capture import keep_captures_in
 Result = TypeVar("Result")
 
 # Signals by which a program dies of its own fault; others come from outside.
-_OWN_FAULT = {signal.SIGABRT, signal.SIGSEGV, signal.SIGBUS, signal.SIGFPE, signal.SIGILL}
-_OWN_FAULT |= {signal.SIGTRAP, signal.SIGSYS}
+OWN_FAULT = {signal.SIGABRT, signal.SIGSEGV, signal.SIGBUS, signal.SIGFPE, signal.SIGILL}
+OWN_FAULT |= {signal.SIGTRAP, signal.SIGSYS}
 
 _IR_FILE = "step-input"
 _JOURNAL_FILE = "journal"
@@ -283,7 +283,7 @@ def _death(folder: Path, status: int, timed_out: bool, time_limit: float) -> Fla
         what = f"did not finish within {time_limit:g} s"
     elif os.WIFSIGNALED(status):
         number = signal.Signals(os.WTERMSIG(status))
-        if number not in _OWN_FAULT:
+        if number not in OWN_FAULT:
             return EnvironmentProblem(
                 f"the compiling process was killed ({number.name}) in {where}; "
                 "if nobody did so by hand, the machine ran out of memory"

@@ -8,8 +8,12 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+import torch
+from triton.runtime.jit import mangle_type
+
 from flagc.aicore import EmulatedKernel, KernelFault
-from flagc.errors import KernelError
+from flagc.aicore.runner import MAX_BLOCKS
+from flagc.errors import KernelError, UsageError
 from flagc.frontend.execution import Argument, Execution, Instruction
 from flagc.frontend.launch import Launch
 from flagc.pipeline import cache
@@ -31,7 +35,8 @@ class EmulatedExecutor:
 
     Attributes:
         compile: compiles a request; the caller decides about isolation and caching.
-        checks: whether the emulator checks what hardware does not (see docs/ascend-emulator.md).
+        checks: whether the emulator checks what hardware does not (see docs/ascend-emulator.md);
+            a launch that it finds at fault leaves its tensors as they were.
         threads: host threads for the blocks of a launch; None uses all.
         trace: whether executions carry their instructions.
     """
@@ -52,13 +57,16 @@ class EmulatedExecutor:
         self, launch: Launch, grid: tuple[int, int, int], arguments: Sequence[Argument]
     ) -> Execution:
         """Run one launch; see `flagc.frontend.execution.Executor`."""
-        kernel = self._kernel(launch)
+        _refuse_grid(launch.source.name, grid)
         names: list[str] = []
         values: list[Any] = []
         for argument in arguments:
+            _refuse_tensor(argument)
             for name, _, value in lowered_arguments(argument):
                 names.append(name)
                 values.append(value)
+        kernel = self._kernel(launch)
+        before = [_memory(value).clone() for value in _tensors(values)] if self.checks else []
         started = time.perf_counter()
         try:
             report = kernel.run(
@@ -70,6 +78,8 @@ class EmulatedExecutor:
                 trace=self.trace,
             )
         except KernelFault as fault:
+            for value, saved in zip(_tensors(values), before, strict=self.checks):
+                _memory(value).copy_(saved)
             raise KernelError(_placed(fault, launch)) from fault
         seconds = time.perf_counter() - started
         trace = tuple(_instruction(record) for record in report.trace)
@@ -116,6 +126,49 @@ def _linked(final: str) -> LlvmStage:
         stage = final_to_llvm(final, on_chip_base=True)
         cache.store(key, stage)
     return stage
+
+
+def _refuse_tensor(argument: Argument) -> None:
+    """Raise UsageError for a tensor that is not in host memory, or of another type."""
+    tensor = getattr(argument.value, "base", argument.value)  # of a descriptor
+    if not hasattr(tensor, "data_ptr"):
+        return
+    if tensor.device.type != "cpu":
+        raise UsageError(
+            f"argument '{argument.name}': the emulated AI Core takes CPU tensors, not one on "
+            f"{tensor.device}; pass {argument.name}.cpu()"
+        )
+    wanted, given = argument.type.replace("*k", "*"), mangle_type(argument.value)
+    if wanted.startswith("*") and given != wanted:
+        raise UsageError(
+            f"argument '{argument.name}': the kernel was compiled for a tensor of type "
+            f"{wanted.removeprefix('*')}, not {given.removeprefix('*')}"
+        )
+
+
+def _refuse_grid(kernel: str, grid: tuple[int, int, int]) -> None:
+    """Raise UsageError for a grid that no AI Core takes; one without blocks does nothing."""
+    blocks = grid[0] * grid[1] * grid[2]
+    size = "x".join(map(str, grid))
+    if min(grid) < 0:
+        raise UsageError(f"kernel '{kernel}': the grid {size} has a negative size")
+    if blocks > MAX_BLOCKS:
+        raise UsageError(
+            f"kernel '{kernel}': the grid {size} has {blocks} blocks; an Ascend launch takes at "
+            f"most {MAX_BLOCKS}: let each block do more"
+        )
+
+
+def _tensors(values: Sequence[Any]) -> list[torch.Tensor]:
+    """Return the tensors among `values` that have elements; a reinterpreted one is its base."""
+    found = [getattr(value, "base", value) for value in values if hasattr(value, "data_ptr")]
+    return [tensor for tensor in found if tensor.numel()]
+
+
+def _memory(tensor: torch.Tensor) -> torch.Tensor:
+    """Return all memory from the first to the last element, which a kernel may write, as a view."""
+    last = sum((n - 1) * s for n, s in zip(tensor.shape, tensor.stride(), strict=True))
+    return tensor.as_strided((last + 1,), (1,))
 
 
 def _placed(fault: KernelFault, launch: Launch) -> str:
