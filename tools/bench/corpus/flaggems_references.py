@@ -8,92 +8,31 @@ Every input is random and small, with odd extents; references compute in float64
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Any
 
 import torch
 import torch.nn.functional as F
 from cases import args
-
-Inputs = tuple[tuple[Any, ...], dict[str, Any]]
-Maker = Callable[[torch.dtype], Inputs]
-FLOATS = (torch.float32, torch.float16)
-F32 = (torch.float32,)
-ANY = (torch.int64,)  # the element types are the maker's own
-SHAPES = ((33, 65), (7, 1000))
-
-
-@dataclass(frozen=True)
-class Operator:
-    """One wrapper, how it is called, and what it should return.
-
-    `reference` takes the wrapper's arguments. `loose` widens the tolerance; of a tuple of results
-    only the first `compared` are looked at (0: all).
-    """
-
-    name: str
-    make: Maker
-    reference: Callable[..., Any]
-    dtypes: tuple[torch.dtype, ...] = FLOATS
-    loose: float = 1.0
-    compared: int = 0
-    note: str = ""
-
-
-def normal(*shape: int) -> Maker:
-    """One normally distributed tensor."""
-    return lambda dtype: args(torch.randn(shape).to(dtype))
-
-
-def positive(*shape: int) -> Maker:
-    """One tensor in (0.1, 3)."""
-    return lambda dtype: args((torch.rand(shape) * 2.9 + 0.1).to(dtype))
-
-
-def unit(*shape: int) -> Maker:
-    """One tensor in (-0.95, 0.95)."""
-    return lambda dtype: args((torch.rand(shape) * 1.9 - 0.95).to(dtype))
-
-
-def then(make: Maker, *more: Any, **named: Any) -> Maker:
-    """`make`'s tensors followed by plain arguments."""
-
-    def made(dtype: torch.dtype) -> Inputs:
-        positional, _ = make(dtype)
-        return (*positional, *more), named
-
-    return made
-
-
-def both(*makers: Maker) -> Maker:
-    """The tensors of several makers, one after the other."""
-    return lambda dtype: (tuple(value for make in makers for value in make(dtype)[0]), {})
-
-
-def integers(*shape: int, low: int = -50, high: int = 50, dtype: Any = torch.int32) -> Maker:
-    """One integer tensor."""
-    return lambda _: args(torch.randint(low, high, shape, dtype=dtype))
-
-
-def mask(*shape: int) -> Maker:
-    """One random mask."""
-    return lambda _: args(torch.rand(shape) > 0.5)
-
-
-def distinct(*shape: int) -> Maker:
-    """One tensor without two equal elements in a row, so that indices are unambiguous."""
-
-    def made(dtype: torch.dtype) -> Inputs:
-        rows = torch.rand(shape).argsort(-1).argsort(-1)
-        return args(((rows - shape[-1] // 2) / 4.0).to(dtype))
-
-    return made
-
-
-def named(names: str, make: Maker, **more: Any) -> list[Operator]:
-    """Operators that torch has under the same name."""
-    return [Operator(name, make, getattr(torch, name), **more) for name in names.split()]
+from flaggems_operator import (
+    ANY,
+    F32,
+    SHAPES,
+    Inputs,
+    Maker,
+    Operator,
+    both,
+    distinct,
+    in_family,
+    integers,
+    mask,
+    named,
+    normal,
+    positive,
+    then,
+    unit,
+)
+from flaggems_references_attention import attention
+from flaggems_references_random import sampling
 
 
 def pointwise() -> list[Operator]:
@@ -424,4 +363,24 @@ def then_source(shape: tuple[int, ...], *more: Any) -> Maker:
     return then(both(normal(33, 65), normal(*shape)), *more)
 
 
-OPERATORS: list[Operator] = [*pointwise(), *reductions(), *norms_and_products(), *movement()]
+# Of the functions below, the operators that belong to another family than the rest.
+_REDUCED = {
+    **dict.fromkeys(("softmax", "log_softmax"), "softmax"),
+    **dict.fromkeys(("softmax_backward", "log_softmax_backward"), "softmax"),
+    **dict.fromkeys(("cumsum", "cummax", "cummin", "normed_cumsum", "sort", "topk"), "sort/scan"),
+    **dict.fromkeys(("cross_entropy_loss", "nll_loss_forward"), "cross-entropy"),
+    **dict.fromkeys(("dot", "vdot"), "matmul"),
+    "vector_norm": "norm",
+}
+_NORMALISED = (
+    "layer_norm rms_norm skip_layer_norm fused_add_rms_norm group_norm weight_norm_interface"
+)
+
+OPERATORS: list[Operator] = [
+    *in_family("pointwise", pointwise()),
+    *in_family("reduction", reductions(), _REDUCED),
+    *in_family("matmul", norms_and_products(), dict.fromkeys(_NORMALISED.split(), "norm")),
+    *in_family("attention", attention()),
+    *in_family("index", movement()),
+    *in_family("random", sampling()),
+]
