@@ -9,6 +9,8 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from flagc.bench.baseline import baseline as baseline
+    from flagc.bench.baseline import work as work
     from flagc.check.reference import reference as reference
     from flagc.ir.module import Module as Module
     from flagc.jit import install as install
@@ -25,12 +27,14 @@ _PUBLIC = {
     "Module": "flagc.ir.module",
     "Pass": "flagc.pipeline.passes",
     "PassContext": "flagc.pipeline.context",
+    "baseline": "flagc.bench.baseline",
     "install": "flagc.jit",
     "reference": "flagc.check.reference",
     "register": "flagc.pipeline.passes",
     "uninstall": "flagc.jit",
     "use": "flagc.session",
     "use_passes": "flagc.jit",
+    "work": "flagc.bench.baseline",
 }
 
 

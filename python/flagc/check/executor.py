@@ -55,6 +55,13 @@ def values_of(arguments: Sequence[Argument]) -> dict[str, Any]:
     return {argument.name: argument.value for argument in arguments}
 
 
+def constants_of(launch: Launch) -> dict[str, Any]:
+    """Return the values of the arguments that the launch was compiled for, by name."""
+    source: Any = launch.source
+    names = source.function.arg_names
+    return {names[path[0]]: value for path, value in source.constexprs.items() if len(path) == 1}
+
+
 def _on_host(values: dict[str, Any]) -> dict[str, Any]:
     """Return `values` with tensors in host memory; those that are there already are not copied."""
     if all(tensor.device.type == "cpu" for _, tensor in tensors(values)):
@@ -72,9 +79,5 @@ def judge_of(
 ) -> Judge:
     """Return the judge of a launch whose runtime arguments were `before`."""
     source: Any = launch.source
-    names = source.function.arg_names
-    constants = {
-        names[path[0]]: value for path, value in source.constexprs.items() if len(path) == 1
-    }
-    arguments = replace(before, packed={**constants, **before.packed})
+    arguments = replace(before, packed={**constants_of(launch), **before.packed})
     return Judge(source.name, source.function, grid, arguments, tolerance)

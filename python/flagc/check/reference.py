@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Mapping
 from typing import Any
 
@@ -20,7 +21,7 @@ def reference(kernel: Any) -> Callable[[Reference], Reference]:
     """
 
     def remember(function: Reference) -> Reference:
-        _references[_key(kernel)] = function
+        _references[kernel_key(kernel)] = function
         return function
 
     return remember
@@ -28,10 +29,12 @@ def reference(kernel: Any) -> Callable[[Reference], Reference]:
 
 def reference_for(kernel: Any) -> Reference | None:
     """Return the user's reference for a JIT function, if there is one."""
-    return _references.get(_key(kernel))
+    return _references.get(kernel_key(kernel))
 
 
-def _key(kernel: Any) -> str:
+def kernel_key(kernel: Any) -> str:
+    """Return what tells a kernel function apart, however its file was run or imported."""
     while not hasattr(kernel, "arg_names") or hasattr(getattr(kernel, "fn", None), "arg_names"):
         kernel = kernel.fn  # unwrap autotune and heuristics
-    return f"{kernel.fn.__code__.co_filename}:{kernel.fn.__qualname__}"
+    file = os.path.realpath(kernel.fn.__code__.co_filename)
+    return f"{file}:{kernel.fn.__qualname__}"

@@ -9,16 +9,16 @@ from typing import Any
 import click
 
 import flagc
-from flagc.check.outcome import CheckedLaunch
 from flagc.cli import listing
 from flagc.cli.common import (
     DEFAULT_TIME_LIMIT,
     compile_isolated,
     run_command,
 )
+from flagc.cli.executing import executing
 from flagc.cli.present import Inputs, file_names, finish, present
 from flagc.cli.settings import Settings
-from flagc.cli.watch import JournalingExecutor, LaunchJournal, watched
+from flagc.cli.watch import LaunchJournal, watched
 from flagc.errors import EXIT_GOOD, FlagcError, KernelError, UsageError, nearest
 from flagc.frontend.launch import Launch
 from flagc.pipeline.compiler import CompileRequest, CompileResult
@@ -123,6 +123,9 @@ DEFAULT_TARGET = "cuda"
 @click.option(
     "--check", is_flag=True, help="Compare the results of --run with a reference (see docs/run.md)."
 )
+@click.option(
+    "--bench", is_flag=True, help="Run and time the launches against baselines (docs/bench.md)."
+)
 @click.option("--tolerance", type=float, metavar="R", help="Relative tolerance of --check.")
 @click.option("--list-passes", is_flag=True, help="List all passes and their options.")
 @click.option("--list-anchors", is_flag=True, help="List where passes can be inserted.")
@@ -157,7 +160,7 @@ def run(settings: Settings) -> int:
         raise UsageError(
             f"--emit: unknown stage '{settings.emit}'; {nearest(settings.emit, stage_names)}"
         )
-    if settings.run and not settings.in_process:
+    if (settings.run or settings.bench) and not settings.in_process:
         return watched(settings, lambda journal: _show(settings, target, passes, dumped, journal))
     return _show(settings, target, passes, dumped, None)
 
@@ -244,35 +247,6 @@ def _compile(
     raise first_error
 
 
-def _executor(
-    settings: Settings,
-    target: Target,
-    passes: list[PlacedPass],
-    journal: LaunchJournal | None,
-) -> Any:
-    """Return what executes launches with `--run`, else None."""
-    if not settings.run:
-        for flag, given in (("--trace", settings.trace is not None), ("--check", settings.check)):
-            if given:
-                raise UsageError(f"{flag} needs --run")
-        return None
-    if settings.kernel is not None or (settings.path and settings.path.suffix != ".py"):
-        raise UsageError("--run needs a script that launches its kernels on tensors")
-    executor = target.executor(
-        passes=passes,
-        compile=partial(_compile_request, settings),
-        checks=settings.checks,
-        threads=settings.threads,
-        trace=settings.trace is not None,
-    )
-    checked: list[CheckedLaunch] = []
-    if settings.check:
-        from flagc.check.executor import CheckingExecutor
-
-        executor = CheckingExecutor(executor, settings.tolerance, checked)
-    return JournalingExecutor(executor, journal, checked) if journal is not None else executor
-
-
 def collect_launches(
     settings: Settings,
     target: Target,
@@ -283,14 +257,13 @@ def collect_launches(
 
     Launches that are executed are noted in `journal`.
     """
-    executor = _executor(settings, target, passes, journal)
+    running = executing(settings, target, passes, partial(_compile_request, settings), journal)
     assert settings.path is not None
     from flagc.frontend.definitions import launch_from_flags
     from flagc.frontend.ir_files import read_ir_file
     from flagc.frontend.script import run_script
 
-    overrides = {"num_warps": settings.num_warps, "num_stages": settings.num_stages}
-    options = {name: value for name, value in overrides.items() if value is not None}
+    options = settings.option_overrides
     if settings.path.suffix != ".py":
         return Inputs([Launch(read_ir_file(settings.path, target), options)])
     if settings.kernel is not None:
@@ -306,13 +279,21 @@ def collect_launches(
                 )
             ]
         )
-    script = run_script(settings.path, settings.script_arguments, target, settings.config, executor)
+    script = run_script(
+        settings.path, settings.script_arguments, target, settings.config, running.executor
+    )
     if not script.launches:
         raise UsageError(_no_launch(settings.path))
     for launch in script.launches:
         launch.options = {**launch.options, **options}
-    checked = executor.checked if settings.check else []
-    return Inputs(script.launches, script.note, script.error, script.error_status, checked)
+    return Inputs(
+        script.launches,
+        script.note,
+        script.error,
+        script.error_status,
+        running.checked,
+        running.benched,
+    )
 
 
 def _no_launch(path: Path) -> str:

@@ -8,12 +8,14 @@ from dataclasses import asdict, dataclass, field
 from typing import Any
 
 import flagc
+from flagc.bench.outcome import BenchedLaunch
 from flagc.check.outcome import CheckedLaunch
 from flagc.cli.settings import Settings
 from flagc.errors import EXIT_KERNEL_FAILED, UsageError
 from flagc.frontend.launch import Launch
 from flagc.pipeline.compiler import CompileResult
 from flagc.report import terminal
+from flagc.report.bench_table import print_benched
 from flagc.report.files import write_files
 from flagc.report.json_output import plain, result_document
 
@@ -30,6 +32,7 @@ class Inputs:
     error: str = ""
     error_status: int = EXIT_KERNEL_FAILED
     checked: list[CheckedLaunch] = field(default_factory=list)
+    benched: list[BenchedLaunch] = field(default_factory=list)
     documents: list[dict[str, Any]] = field(default_factory=list)
 
 
@@ -137,12 +140,14 @@ def finish(settings: Settings, inputs: Inputs, status: int) -> int:
             "note": inputs.note,
             "error": inputs.error,
             "checked": [asdict(checked) for checked in inputs.checked],
+            "benched": [benched.describe() for benched in inputs.benched],
         }
         json.dump(document, sys.stdout, indent=2)
         print()
         return status
     if inputs.checked:
         terminal.print_checked(inputs.checked)
+    print_benched(inputs.benched)
     if inputs.note:
         terminal.err().print(f"note: {inputs.note}", markup=False, style="cyan", soft_wrap=True)
     return status

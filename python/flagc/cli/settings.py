@@ -41,9 +41,16 @@ class Settings:
     threads: int | None
     trace: Path | None
     check: bool
+    bench: bool
     tolerance: float | None
     list_passes: bool
     list_anchors: bool
+
+    @property
+    def option_overrides(self) -> dict[str, int]:
+        """Compile options that replace those of the launches."""
+        given = {"num_warps": self.num_warps, "num_stages": self.num_stages}
+        return {name: value for name, value in given.items() if value is not None}
 
     @property
     def instrumentation(self) -> InstrumentationOptions:

@@ -145,6 +145,14 @@ class Target(ABC):
         """
         raise UsageError(f"--resources reads cubins; {self.name} has none")
 
+    def bench_device(self) -> Any:
+        """Return what times launches (`flagc.bench.device.BenchDevice`).
+
+        Raises:
+            UsageError: times of this target's launches mean nothing here.
+        """
+        raise UsageError(f"--bench is for cuda: launches for {self.name} are not timed")
+
     def tensor_device(self) -> str:
         """Return the torch device on which `executor` takes a script's tensors by preference."""
         return "cpu"

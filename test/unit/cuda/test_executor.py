@@ -50,7 +50,7 @@ def device_descriptor(x_ptr, out_ptr, BLOCK: tl.constexpr):
 
 
 def executor(stand_in: StandIn, chip: str = "sm90", passes: Any = ()) -> CudaExecutor:
-    return CudaExecutor(CudaTarget(chip), passes, compile_kernel, lambda: stand_in.driver)
+    return CudaExecutor(CudaTarget(chip), passes, compile_kernel, {}, lambda: stand_in.driver)
 
 
 def run(executor: CudaExecutor, kernel: Any, grid: tuple[int, ...], *values: Any, **named: Any):

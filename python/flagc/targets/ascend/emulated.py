@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -35,6 +35,7 @@ class EmulatedExecutor:
 
     Attributes:
         compile: compiles a request; the caller decides about isolation and caching.
+        options: compile options that replace the launches' own.
         checks: whether the emulator checks what hardware does not (see docs/ascend-emulator.md);
             a launch that it finds at fault leaves its tensors as they were.
         threads: host threads for the blocks of a launch; None uses all.
@@ -44,6 +45,7 @@ class EmulatedExecutor:
     target: AscendTarget
     passes: Sequence[PlacedPass]
     compile: Compile
+    options: Mapping[str, Any] = field(default_factory=dict)
     checks: bool = True
     threads: int | None = None
     trace: bool = False
@@ -95,7 +97,11 @@ class EmulatedExecutor:
 
     def _kernel(self, launch: Launch) -> EmulatedKernel:
         request = CompileRequest(
-            launch.source, self.target, launch.options, self.passes, stop_after="final"
+            launch.source,
+            self.target,
+            {**launch.options, **self.options},
+            self.passes,
+            stop_after="final",
         )
         key = request.key
         if key not in self._kernels:

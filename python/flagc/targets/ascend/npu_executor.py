@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import struct
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache
 from typing import Any
@@ -68,6 +68,7 @@ class NpuExecutor:
     target: AscendTarget
     passes: Sequence[PlacedPass]
     compile: Compile
+    options: Mapping[str, Any] = field(default_factory=dict)
     _kernels: dict[str, tuple[RuntimeFunction, dict[str, Any]]] = field(default_factory=dict)
 
     def prepare(self, launch: Launch) -> None:
@@ -96,7 +97,8 @@ class NpuExecutor:
         return Execution(grid, blocks, 0, seconds, device=f"NPU ({self.target.name})")
 
     def _kernel(self, launch: Launch) -> tuple[RuntimeFunction, dict[str, Any]]:
-        request = CompileRequest(launch.source, self.target, launch.options, self.passes)
+        options = {**launch.options, **self.options}
+        request = CompileRequest(launch.source, self.target, options, self.passes)
         key = request.key
         if key not in self._kernels:
             if toolchain.hivmc() is None:

@@ -74,7 +74,9 @@ class AscendTarget(Target):
         from flagc.targets.ascend.executor import AscendExecutor
         from flagc.targets.ascend.npu_executor import NpuExecutor
 
-        npu = NpuExecutor(self, settings["passes"], settings["compile"])
+        npu = NpuExecutor(
+            self, settings["passes"], settings["compile"], settings.get("options", {})
+        )
         return AscendExecutor(EmulatedExecutor(self, **settings), npu)
 
     def tensor_device(self) -> str:

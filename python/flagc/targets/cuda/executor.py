@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
@@ -66,11 +66,15 @@ def torch_scratch(size: int) -> Any:
 
 @dataclass
 class CudaExecutor:
-    """Compiles launches to cubins, and launches them on torch's current stream."""
+    """Compiles launches to cubins, and launches them on torch's current stream.
+
+    `options` override those of the launches (`num_warps`, `num_stages`).
+    """
 
     target: CudaTarget
     passes: Sequence[PlacedPass]
     compile: Compile
+    options: Mapping[str, Any] = field(default_factory=dict)
     driver: Callable[[], CudaDriver] = cuda_driver
     _images: dict[str, KernelImage] = field(default_factory=dict)
 
@@ -84,9 +88,9 @@ class CudaExecutor:
         """Run one launch and wait for it; see `flagc.frontend.execution.Executor`."""
         import torch
 
-        self.image(launch)
+        call = self.call(launch, grid, arguments)
         started = time.perf_counter()
-        self.enqueue(launch, grid, arguments)
+        call()
         try:
             torch.cuda.synchronize()
         except RuntimeError as error:  # what torch raises for a fault on the device
@@ -95,18 +99,25 @@ class CudaExecutor:
         blocks = grid[0] * grid[1] * grid[2]
         return Execution(grid, blocks, 0, seconds, device=torch.cuda.get_device_name())
 
-    def enqueue(
+    def call(
         self, launch: Launch, grid: tuple[int, int, int], arguments: Sequence[Argument]
-    ) -> None:
-        """Put one launch on torch's current stream and return."""
+    ) -> Callable[[], None]:
+        """Compile and load `launch`; return what puts it on torch's current stream."""
         import torch
 
-        stream = torch.cuda.current_stream().cuda_stream
-        self.image(launch).launch(self.driver(), grid, arguments, stream, torch_scratch)
+        image, driver = self.image(launch), self.driver()
+        image.load(driver)
+
+        def enqueue() -> None:
+            stream = torch.cuda.current_stream().cuda_stream
+            image.launch(driver, grid, arguments, stream, torch_scratch)
+
+        return enqueue
 
     def image(self, launch: Launch) -> KernelImage:
         """Return the compiled kernel of `launch`, from this executor's memory where possible."""
-        request = CompileRequest(launch.source, self.target, launch.options, self.passes)
+        options = {**launch.options, **self.options}
+        request = CompileRequest(launch.source, self.target, options, self.passes)
         key = request.key
         if key not in self._images:
             self._images[key] = KernelImage.of(self.compile(request))

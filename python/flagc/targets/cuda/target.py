@@ -63,7 +63,16 @@ class CudaTarget(Target):
         if settings.get("trace"):
             raise UsageError("--trace is for ascend: a GPU's instructions cannot be traced")
         require_gpu(self.facts.capability, self.name)
-        return CudaExecutor(self, settings["passes"], settings["compile"])
+        return CudaExecutor(
+            self, settings["passes"], settings["compile"], settings.get("options", {})
+        )
+
+    def bench_device(self) -> Any:
+        """Return what times launches on this machine's GPU."""
+        from flagc.targets.cuda.bench_device import CudaBenchDevice
+
+        require_gpu(self.facts.capability, self.name)
+        return CudaBenchDevice()
 
     def tensor_device(self) -> str:
         """Return torch's name of the GPU."""

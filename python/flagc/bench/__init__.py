@@ -1,0 +1,1 @@
+"""Time launches on a device, against baselines in the same run."""
