@@ -45,7 +45,9 @@ def executing(
                 raise UsageError(f"{flag} needs --run")
         return Executing()
     if settings.kernel is not None or (settings.path and settings.path.suffix != ".py"):
-        raise UsageError("--run needs a script that launches its kernels on tensors; so does --bench")
+        raise UsageError(
+            "--run needs a script that launches its kernels on tensors; so does --bench"
+        )
 
     def compiling(passes: list[PlacedPass], options: dict[str, int]) -> Any:
         return target.executor(
