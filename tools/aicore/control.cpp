@@ -70,13 +70,29 @@ std::uint64_t on_chip_base(Core& core, std::uint64_t space) {
   return core.memory(static_cast<Space>(space)).base();
 }
 
-void sync_set(Core& core, std::uint64_t, std::uint64_t, std::uint64_t, std::uint64_t flag) {
+// `cores` names the kinds of cores that an instruction is for: 1 AIC, 2 AIV.
+bool meant(const Core& core, std::uint64_t cores) { return cores & (core.kind == CoreKind::kAic ? 1 : 2); }
+
+CrossCore& cross_core(Core& core) {
   if (core.cross == nullptr) throw Fault{"cross-core", "a cross-core flag in a kernel for one core kind"};
-  core.cross->set(core, static_cast<int>(flag));
+  return *core.cross;
 }
-void sync_wait(Core& core, std::uint64_t, std::uint64_t, std::uint64_t, std::uint64_t flag) {
-  if (core.cross == nullptr) throw Fault{"cross-core", "a cross-core flag in a kernel for one core kind"};
-  core.cross->wait(core, static_cast<int>(flag));
+// Instructions run at once, so what the pipes in between would order is in order already.
+template <SyncMode kMode>
+void sync_set(Core& core, std::uint64_t cores, std::uint64_t, std::uint64_t, std::uint64_t flag) {
+  if (!meant(core, cores)) refuse_field("core", cores, "the flag is set by a core of another kind");
+  cross_core(core).set(core, kMode, static_cast<int>(flag));
+}
+void sync_wait(Core& core, std::uint64_t cores, std::uint64_t, std::uint64_t, std::uint64_t flag) {
+  if (!meant(core, cores)) refuse_field("core", cores, "a core of another kind waits for the flag");
+  cross_core(core).wait(core, static_cast<int>(flag));
+}
+// Set and wait: nobody goes on before all have come.
+void sync_all(Core& core, std::uint64_t cores, std::uint64_t mode, std::uint64_t flag) {
+  if (mode >= kSyncModes) refuse_field("mode", mode);
+  if (!meant(core, cores)) return;
+  cross_core(core).set(core, static_cast<SyncMode>(mode), static_cast<int>(flag));
+  cross_core(core).wait(core, static_cast<int>(flag));
 }
 
 // Announced by compiled code before the access (scalar_checks.py).
@@ -135,8 +151,12 @@ const Instruction rows[] = {
     FLAGC_INSTRUCTION("SCALAR.STORE", kS, "of ours: a store of the scalar unit", scalar_store),
     FLAGC_INSTRUCTION("LINE", kS, "of ours: the kernel's source line, for diagnostics", set_line),
     FLAGC_INSTRUCTION("ON.CHIP.BASE", kS, "", on_chip_base),
-    FLAGC_INSTRUCTION("SYNC.BLOCK.SET", kS, "", sync_set),
-    FLAGC_INSTRUCTION("SYNC.BLOCK.WAIT", kS, "", sync_wait),
+    FLAGC_INSTRUCTION("SYNC.BLOCK.SET", kS, "of ours: CrossCoreSetFlag, mode 2", sync_set<SyncMode::kBlock>),
+    FLAGC_INSTRUCTION("SYNC.SUBBLOCK.SET", kS, "of ours: CrossCoreSetFlag, mode 1", sync_set<SyncMode::kSubBlocks>),
+    FLAGC_INSTRUCTION("SYNC.GRID.SET", kS, "of ours: CrossCoreSetFlag, mode 0", sync_set<SyncMode::kGrid>),
+    FLAGC_INSTRUCTION("SYNC.BLOCK.WAIT", kS, "of ours: CrossCoreWaitFlag, any mode", sync_wait),
+    FLAGC_INSTRUCTION("SYNC.SUBBLOCK.ALL", kS, "of ours: hivm's sync_block within a block", sync_all),
+    FLAGC_INSTRUCTION("SYNC.GRID.ALL", kS, "of ours: hivm's sync_block; how hivmc spends flags on ALL is not public", sync_all),
     FLAGC_INSTRUCTION("get.sycl.fix.stack.object", kS, "scratch memory of the core's stack", stack_object),
 };
 

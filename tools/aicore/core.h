@@ -34,11 +34,20 @@ struct TraceRecord {
   std::uint64_t bytes_read, bytes_written, macs;
 };
 
+// Whose set makes a cross-core flag, and who gets it: AscendC's modes 0, 1 and 2, and one of ours.
+enum class SyncMode {
+  kGrid = 0,      // all cores of one kind, of all blocks
+  kSubBlocks = 1, // the AIVs of a block
+  kBlock = 2,     // the AIC of a block to its AIVs, or all of these to the AIC
+  kEverybody = 3, // all cores of all blocks
+};
+constexpr int kSyncModes = 4;
+
 // The cores that share cross-core flags, and how one of them waits. Implemented by group.h.
 class CrossCore {
  public:
   virtual ~CrossCore() = default;
-  virtual void set(class Core& core, int flag) = 0;
+  virtual void set(class Core& core, SyncMode mode, int flag) = 0;
   virtual void wait(class Core& core, int flag) = 0;
 };
 

@@ -15,13 +15,13 @@ Outcome run(const Launch& launch) {
   Outcome outcome;
 
   const auto work = [&] {
-    Group group(launch.kernel, launch.sizes);
+    Group group(launch.kernel, launch.sizes, launch.together ? launch.blocks : 0);
     std::vector<TraceRecord> trace;
     std::uint64_t instructions = 0;
     std::optional<Fault> fault;
     while (!failed) {
       const std::int64_t block = next++;
-      if (block >= launch.blocks) break;
+      if (block >= (launch.together ? 1 : launch.blocks)) break;
       fault = group.run(block, launch.arguments.data(), gm, launch.checks, launch.blocks,
                         launch.trace ? &trace : nullptr);
       instructions += group.instruction_count();
@@ -36,7 +36,7 @@ Outcome run(const Launch& launch) {
     if (fault && (!outcome.fault || fault->block < outcome.fault->block)) outcome.fault = fault;
   };
 
-  const auto wanted = std::max<std::int64_t>(1, std::min<std::int64_t>(launch.threads, launch.blocks));
+  const auto wanted = std::max<std::int64_t>(1, std::min<std::int64_t>(launch.together ? 1 : launch.threads, launch.blocks));
   std::vector<std::thread> helpers;
   for (std::int64_t index = 1; index < wanted; ++index) helpers.emplace_back(work);
   work();

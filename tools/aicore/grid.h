@@ -17,6 +17,7 @@ struct Launch {
   std::int64_t blocks = 0;
   int threads = 1;
   bool checks = true;
+  bool together = false;  // blocks wait for each other: all run at once, in turns on one host thread
   bool trace = false;
 };
 

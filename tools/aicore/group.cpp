@@ -2,10 +2,17 @@
 
 #include <sys/mman.h>
 
+#include <algorithm>
 #include <new>
 #include <sstream>
+#include <utility>
+
+#include "fields.h"
 
 namespace flagc::aicore {
+
+// A core's counter of a flag has four bits (pto-isa, TSync).
+constexpr int kMostWaiting = 15;
 
 // A context with a stack of its own.
 class Fiber {
@@ -26,22 +33,26 @@ class Fiber {
   void* stack_;
 };
 
-Group::Group(const Kernel& kernel, const Sizes& sizes) {
+Group::Group(const Kernel& kernel, const Sizes& sizes, std::int64_t blocks) : blocks_(std::max<std::int64_t>(1, blocks)) {
   const bool mix = kernel.aic != nullptr && kernel.aiv != nullptr;
-  if (kernel.aic != nullptr) {
-    agents_.push_back({std::make_unique<Core>(CoreKind::kAic, sizes), kernel.aic, nullptr, -1, false});
-  }
-  if (kernel.aiv != nullptr) {
-    for (int index = 0; index < (mix ? 2 : 1); ++index) {
-      agents_.push_back({std::make_unique<Core>(CoreKind::kAiv, sizes), kernel.aiv, nullptr, -1, false});
-      agents_.back().core->sub_block = index;
-    }
-  }
-  for (Agent& agent : agents_) {
+  const auto add = [&](CoreKind kind, Entry entry, std::int64_t place, int sub_block) {
+    Agent agent;
+    agent.core = std::make_unique<Core>(kind, sizes);
+    agent.entry = entry;
+    agent.place = place;
+    agent.core->sub_block = sub_block;
     agent.core->sub_block_count = mix ? 2 : 1;
-    if (!mix) continue;
-    agent.core->cross = this;
-    agent.fiber = std::make_unique<Fiber>();
+    if (mix || blocks > 0) {
+      agent.core->cross = this;
+      agent.fiber = std::make_unique<Fiber>();
+    }
+    agents_.push_back(std::move(agent));
+  };
+  for (std::int64_t place = 0; place < blocks_; ++place) {
+    if (kernel.aic != nullptr) add(CoreKind::kAic, kernel.aic, place, 0);
+    for (int index = 0; kernel.aiv != nullptr && index < (mix ? 2 : 1); ++index) {
+      add(CoreKind::kAiv, kernel.aiv, place, index);
+    }
   }
 }
 
@@ -52,16 +63,16 @@ std::optional<Fault> Group::run(std::int64_t block, const void* arguments, const
                                 std::vector<TraceRecord>* trace) {
   arguments_ = arguments;
   for (Agent& agent : agents_) {
-    agent.core->begin_block(block, agent.core->sub_block, checks);
+    agent.core->begin_block(block + agent.place, agent.core->sub_block, checks);
     agent.core->gm = &gm;
     agent.core->trace = trace;
     agent.core->block_count = block_count;
     agent.waits_for = -1;
     agent.done = false;
+    agent.ready = {};
+    agent.arrived = {};
   }
-  for (auto& flag : to_vector_) flag = {0, 0};
-  for (auto& flag : to_cube_) flag = {0, 0};
-  std::optional<Fault> fault = agents_.size() == 1 ? run_alone(arguments) : run_together();
+  std::optional<Fault> fault = agents_.front().fiber ? run_together() : run_alone(arguments);
   if (fault || !checks) return fault;
   for (const Agent& agent : agents_) {
     if (auto left = agent.core->end_block()) return left;
@@ -122,30 +133,40 @@ std::optional<Fault> Group::run_together() {
   }
 }
 
-void Group::set(Core& core, int flag) {
+bool Group::sets_with(const Agent& agent, const Agent& other, SyncMode mode) const {
+  if (mode == SyncMode::kEverybody) return true;
+  if (mode != SyncMode::kGrid && agent.place != other.place) return false;
+  return agent.core->kind == other.core->kind;
+}
+
+bool Group::gets(const Agent& from, const Agent& other, SyncMode mode) const {
+  if (mode == SyncMode::kBlock) return from.place == other.place && aic(from) != aic(other);
+  return sets_with(from, other, mode);
+}
+
+// A flag is made when all cores that set it together have; then each of those that get it may wait once.
+void Group::set(Core&, SyncMode mode, int flag) {
   if (flag < 0 || flag >= kCrossFlags) throw Fault{"bad-flag", "no such cross-core flag"};
-  const auto index = static_cast<std::size_t>(flag);
-  if (core.kind == CoreKind::kAic) {
-    for (int& count : to_vector_[index]) ++count;
-  } else {
-    ++to_cube_[index][static_cast<std::size_t>(core.sub_block)];
+  const auto index = static_cast<std::size_t>(flag), row = static_cast<std::size_t>(mode);
+  Agent& self = *running_;
+  if (mode == SyncMode::kSubBlocks && aic(self)) refuse_field("mode", 1, "only AIVs set flags for each other");
+  ++self.arrived[row][index];
+  for (const Agent& other : agents_) {
+    if (sets_with(self, other, mode) && other.arrived[row][index] == 0) return;
+  }
+  for (Agent& other : agents_) {
+    if (sets_with(self, other, mode)) --other.arrived[row][index];
+    if (!gets(self, other, mode)) continue;
+    if (++other.ready[index] > kMostWaiting) {
+      throw Fault{"flag-overflow", "a cross-core flag was set 16 times without a wait"};
+    }
   }
 }
 
-bool Group::ready(const Agent& agent) const {
-  const auto index = static_cast<std::size_t>(agent.waits_for);
-  if (agent.core->kind == CoreKind::kAic) return to_cube_[index][0] > 0 && to_cube_[index][1] > 0;
-  return to_vector_[index][static_cast<std::size_t>(agent.core->sub_block)] > 0;
-}
-
-bool Group::take(const Agent& agent) {
-  if (!ready(agent)) return false;
-  const auto index = static_cast<std::size_t>(agent.waits_for);
-  if (agent.core->kind == CoreKind::kAic) {
-    for (int& count : to_cube_[index]) --count;
-  } else {
-    --to_vector_[index][static_cast<std::size_t>(agent.core->sub_block)];
-  }
+bool Group::take(Agent& agent) {
+  int& count = agent.ready[static_cast<std::size_t>(agent.waits_for)];
+  if (count == 0) return false;
+  --count;
   return true;
 }
 
@@ -161,25 +182,52 @@ void Group::wait(Core& core, int flag) {
   Core::current = &core;
 }
 
+std::string Group::name(const Agent& agent) const {
+  std::ostringstream text;
+  if (blocks_ > 1) text << "block " << agent.core->block << ' ';
+  text << (aic(agent) ? "AIC" : "AIV");
+  if (!aic(agent)) text << ' ' << agent.core->sub_block;
+  return text.str();
+}
+
+// Who has set the flag that `agent` waits for, and who would have to.
+std::string Group::missing(const Agent& agent) const {
+  const auto flag = static_cast<std::size_t>(agent.waits_for);
+  for (std::size_t row = 0; row < kSyncModes; ++row) {
+    const auto mode = static_cast<SyncMode>(row);
+    for (const Agent& setter : agents_) {
+      if (setter.arrived[row][flag] == 0 || !gets(setter, agent, mode)) continue;
+      for (const Agent& other : agents_) {
+        if (!sets_with(setter, other, mode) || other.arrived[row][flag] > 0) continue;
+        return " (" + name(setter) + " has set it, " + name(other) + " has not)";
+      }
+    }
+  }
+  return agents_.size() == 3 ? (aic(agent) ? " of both AIVs" : " of the AIC") : "";
+}
+
 Fault Group::deadlock() const {
+  constexpr int kShown = 8;
   std::ostringstream text;
   text << "deadlock:";
   const Agent* first = nullptr;
+  int waiting = 0;
   for (const Agent& agent : agents_) {
-    const bool cube = agent.core->kind == CoreKind::kAic;
-    text << (first == nullptr && &agent == &agents_.front() ? " " : "; ") << (cube ? "AIC" : "AIV");
-    if (!cube) text << ' ' << agent.core->sub_block;
+    const bool shown = blocks_ == 1 || (!agent.done && waiting < kShown);
+    if (shown) text << (&agent == &agents_.front() || (blocks_ > 1 && waiting == 0) ? " " : "; ") << name(agent);
     if (agent.done) {
-      text << " has ended";
+      if (shown) text << " has ended";
       continue;
     }
     if (first == nullptr) first = &agent;
-    text << " waits for cross-core flag " << agent.waits_for << " of " << (cube ? "both AIVs" : "the AIC");
+    ++waiting;
+    if (shown) text << " waits for cross-core flag " << agent.waits_for << missing(agent);
   }
+  if (blocks_ > 1 && waiting > kShown) text << "; and " << waiting - kShown << " more";
   Fault fault{"deadlock", text.str()};
   fault.block = first->core->block;
   fault.sub_block = first->core->sub_block;
-  fault.core = first->core->kind == CoreKind::kAic ? "AIC" : "AIV";
+  fault.core = aic(*first) ? "AIC" : "AIV";
   fault.instruction = "SYNC.BLOCK.WAIT";
   fault.pipe = "S";
   fault.return_address = first->core->return_address;
@@ -187,14 +235,16 @@ Fault Group::deadlock() const {
 }
 
 std::optional<Fault> Group::left_over() const {
-  for (std::size_t flag = 0; flag < kCrossFlags; ++flag) {
-    for (std::size_t index = 0; index < 2; ++index) {
-      if (to_vector_[flag][index] == 0 && to_cube_[flag][index] == 0) continue;
+  for (const Agent& agent : agents_) {
+    for (std::size_t flag = 0; flag < kCrossFlags; ++flag) {
+      bool set = false;
+      for (const auto& row : agent.arrived) set = set || row[flag] > 0;
+      if (agent.ready[flag] == 0 && !set) continue;
       std::ostringstream text;
-      text << "cross-core flag " << flag << (to_vector_[flag][index] ? " to AIV " : " from AIV ")
-           << index << " was set more often than it was waited for";
+      text << "cross-core flag " << flag << (set ? " from " : " to ") << name(agent)
+           << " was set more often than it was waited for";
       Fault fault{"flag-left-over", text.str()};
-      fault.block = agents_.front().core->block;
+      fault.block = agent.core->block;
       return fault;
     }
   }

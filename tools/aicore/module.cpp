@@ -32,7 +32,7 @@ nb::list instructions() {
 
 Outcome run_launch(std::uint64_t aic, std::uint64_t aiv, std::vector<std::uint64_t> arguments,
                    std::vector<Region> regions, std::int64_t blocks, const Sizes& sizes,
-                   int threads, bool checks, bool trace) {
+                   int threads, bool checks, bool trace, bool together) {
   Launch launch;
   launch.kernel = {entry(aic), entry(aiv)};
   launch.sizes = sizes;
@@ -42,6 +42,7 @@ Outcome run_launch(std::uint64_t aic, std::uint64_t aiv, std::vector<std::uint64
   launch.threads = threads;
   launch.checks = checks;
   launch.trace = trace;
+  launch.together = together;
   const nb::gil_scoped_release release;
   return run(launch);
 }
@@ -117,6 +118,6 @@ NB_MODULE(_aicore, m) {
 
   m.def("run", &run_launch, nb::arg("aic"), nb::arg("aiv"), nb::arg("arguments"),
         nb::arg("regions"), nb::arg("blocks"), nb::arg("sizes"), nb::arg("threads"),
-        nb::arg("checks"), nb::arg("trace"),
+        nb::arg("checks"), nb::arg("trace"), nb::arg("together"),
         "Run all blocks of a launch; `aic` and `aiv` are addresses of `void(const void*)` or 0.");
 }

@@ -24,14 +24,17 @@ class MissingInstruction(KernelError):
 
 
 class CompiledEntry:
-    """One core kind's code of a kernel; `address` is that of `void(const uint64_t* words)`."""
+    """One core kind's code of a kernel; `address` is that of `void(const uint64_t* words)`.
+
+    `instructions` are the names of those that it calls.
+    """
 
     def __init__(self, text: str, name: str) -> None:
         known = _prepare()
         context = llvm.create_context()
         module = llvm.parse_assembly(text, context)
         try:
-            _check_instructions(module, name, known)
+            self.instructions = _instructions(module, name, known)
             self.parameters = [str(p.type) for p in module.get_function(name).arguments]
             machine = _machine()
             module.triple, module.data_layout = machine.triple, str(machine.target_data)
@@ -49,18 +52,17 @@ class CompiledEntry:
         self.address: int = engine.get_function_address(_LAUNCH)
 
 
-def _check_instructions(module: Any, name: str, known: frozenset[str]) -> None:
-    called = [f.name for f in module.functions if f.is_declaration]
-    missing = [
-        instruction
-        for instruction in called
-        if instruction.startswith(INSTRUCTION_PREFIX)
-        and instruction.removeprefix(INSTRUCTION_PREFIX) not in known
-    ]
-    if missing:
-        raise MissingInstruction(
-            f"the AI Core emulator does not know {', '.join(sorted(missing))}, which {name} calls"
-        )
+def _instructions(module: Any, name: str, known: frozenset[str]) -> frozenset[str]:
+    declared = [f.name for f in module.functions if f.is_declaration]
+    called = {
+        function.removeprefix(INSTRUCTION_PREFIX)
+        for function in declared
+        if function.startswith(INSTRUCTION_PREFIX)
+    }
+    if missing := called - known:
+        names = ", ".join(INSTRUCTION_PREFIX + instruction for instruction in sorted(missing))
+        raise MissingInstruction(f"the AI Core emulator does not know {names}, which {name} calls")
+    return frozenset(called)
 
 
 def _close(*references: Any) -> None:

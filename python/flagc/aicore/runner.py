@@ -14,7 +14,8 @@ from flagc.aicore.jit import CompiledEntry
 from flagc.aicore.native import native
 from flagc.aicore.scalar_checks import announce_scalar_accesses
 from flagc.errors import KernelError, UsageError
-from flagc.targets.ascend.chips import AscendChip
+from flagc.targets.ascend.chips import DEFAULT_CHIP, AscendChip
+from flagc.targets.ascend.chips import chip as chip_named
 from flagc.targets.ascend.llvm_stage import LlvmStage
 
 MAX_BLOCKS = 65535
@@ -22,6 +23,8 @@ MAX_BLOCKS = 65535
 _LEADING, _TRAILING = 3, 3
 # A NaN as fp16, bf16 and fp32, as the engine fills on-chip memory.
 _POISON = 0x7FAB
+# Instructions by which a block waits for others of the launch (hivm_calls.py).
+_OF_THE_GRID = {"SYNC.GRID.SET", "SYNC.GRID.ALL"}
 
 
 class KernelFault(KernelError):
@@ -60,6 +63,7 @@ class EmulatedKernel:
         first = next(iter(self._entries(checks=True).values()))
         self.parameters = first.parameters[_LEADING:-_TRAILING]
         self.sizes = native().Sizes()
+        self.chip = chip or chip_named(DEFAULT_CHIP)
         if chip is not None:
             for memory in ("l1", "l0a", "l0b", "l0c", "ub"):
                 setattr(self.sizes, memory, getattr(chip, f"{memory}_bytes"))
@@ -91,6 +95,9 @@ class EmulatedKernel:
         words, regions = marshal(arguments, self.parameters, names)
         if blocks == 0:
             return RunReport(0, 0)
+        together = any(entry.instructions & _OF_THE_GRID for entry in entries.values())
+        if together:
+            self._require_cores(blocks)
         workspace = np.full(blocks * (self.facts.workspace_bytes or 0) // 2 + 1, _POISON, np.uint16)
         lock = np.full(self.facts.lock_words or 0, self.facts.lock_initial or 0, np.int64)
         for scratch, name in ((lock, "the block lock"), (workspace, "the workspace")):
@@ -106,10 +113,21 @@ class EmulatedKernel:
             threads=threads or os.cpu_count() or 1,
             checks=checks,
             trace=trace,
+            together=together,
         )
         if outcome.fault is not None:
             raise KernelFault(self.name, outcome.fault)
         return RunReport(blocks, outcome.instructions, outcome.trace)
+
+    def _require_cores(self, blocks: int) -> None:
+        """Blocks that wait for each other must all have a core of their own."""
+        cube = "aic" in self.facts.entries
+        cores = self.chip.cube_cores if cube else self.chip.vector_cores
+        if blocks > cores:
+            raise KernelError(
+                f"{self.name}: {blocks} blocks wait for each other (sync_block), but "
+                f"{self.chip.name} runs {cores} at a time, and would hang; launch at most {cores}"
+            )
 
     def _entries(self, *, checks: bool) -> dict[str, CompiledEntry]:
         """Compiled code for each core kind; with checks it announces its scalar accesses."""

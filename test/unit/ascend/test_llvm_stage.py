@@ -103,6 +103,56 @@ def test_padding_copy_in_ub_is_refused(final: Text) -> None:
         final_to_llvm("\n".join(lines))
 
 
+SYNC = """
+module {
+  func.func @k() attributes {hacc.entry, hivm.func_core_type = #hivm.func_core_type<AIV>} {
+    hivm.hir.OP
+    return
+  }
+}
+"""
+CUBE, VECTOR = " tcube_pipe = #hivm.pipe<PIPE_FIX>", " tvector_pipe = #hivm.pipe<PIPE_MTE3>"
+FLAG = "[#hivm.tcore_type<VECTOR>, #hivm.pipe<PIPE_MTE3>, #hivm.pipe<PIPE_MTE2>] flag = 5"
+
+
+@pytest.mark.parametrize(
+    ("op", "call"),
+    [
+        (
+            f"sync_block[#hivm.sync_block_mode<ALL_VECTOR>, 3 : i64]{VECTOR}",
+            "SYNC.GRID.ALL(2, 0, 3)",
+        ),
+        (f"sync_block[#hivm.sync_block_mode<ALL_CUBE>, 3 : i64]{CUBE}", "SYNC.GRID.ALL(1, 0, 3)"),
+        (
+            f"sync_block[#hivm.sync_block_mode<ALL>, 4 : i64]{CUBE}{VECTOR}",
+            "SYNC.GRID.ALL(3, 3, 4)",
+        ),
+        (
+            f"sync_block[#hivm.sync_block_mode<ALL_SUB_VECTOR>, 4 : i64]{VECTOR}",
+            "SYNC.SUBBLOCK.ALL(2, 1, 4)",
+        ),
+        ("sync_block[#hivm.sync_block_mode<BARRIER_VECTOR>]", "BARRIER(6)"),
+        (f"sync_block_set{FLAG}", "SYNC.BLOCK.SET(2, 5, 4, 5)"),
+        (f"sync_block_wait{FLAG}", "SYNC.BLOCK.WAIT(2, 5, 4, 5)"),
+        (
+            f"sync_block_set{FLAG} sync_instr_mode = "
+            "#hivm.sync_block_instr_mode<INTER_BLOCK_SYNCHRONIZATION>",
+            "SYNC.GRID.SET(2, 5, 4, 5)",
+        ),
+        (
+            f"sync_block_set{FLAG} sync_instr_mode = "
+            "#hivm.sync_block_instr_mode<INTER_SUBBLOCK_SYNCHRONIZATION>",
+            "SYNC.SUBBLOCK.SET(2, 5, 4, 5)",
+        ),
+    ],
+)
+def test_synchronisation_becomes_calls(op: str, call: str) -> None:
+    text = final_to_llvm(SYNC.replace("OP", op), debug=False).texts["aiv"]
+    name, _, operands = call.rstrip(")").partition("(")
+    values = ", ".join(f"i64 {value}" for value in operands.split(", "))
+    assert f"call void @hivm.{name}({values})" in text
+
+
 def test_op_without_lowering_is_named_with_its_line() -> None:
     text = """
     module {

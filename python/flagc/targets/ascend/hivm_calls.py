@@ -11,6 +11,10 @@ ALL 6, FIX 10; `core`: CUBE 1, VECTOR 2, CUBE_AND_VECTOR 3):
     hivm.SET.FFTS.BASE.ADDR(address)
     hivm.SYNC.BLOCK.SET(core, data pipe, wait pipe, flag)    names of ours: the libraries have none
     hivm.SYNC.BLOCK.WAIT(core, data pipe, wait pipe, flag)   for the cross-core flags
+    hivm.SYNC.SUBBLOCK.SET, hivm.SYNC.GRID.SET         flags among the AIVs of a block, among all
+                                                       cores of one kind
+    hivm.SYNC.SUBBLOCK.ALL(core, mode, flag)           sync_block: `core` waits for all that `mode`
+    hivm.SYNC.GRID.ALL(core, mode, flag)               names (SyncMode of the emulator's core.h)
     hivm.ON.CHIP.BASE(space) -> i64                    only with `on_chip_base`
 """
 
@@ -27,6 +31,19 @@ PIPES = {
     **{"PIPE_ALL": 6, "PIPE_FIX": 10},
 }
 CORES = {"CUBE": 1, "VECTOR": 2, "CUBE_AND_VECTOR": 3}
+# What a cross-core flag connects, by the op's instruction mode.
+SYNC_NAMES = {
+    "INTRA_BLOCK_SYNCHRONIZATION": "BLOCK",
+    "INTER_SUBBLOCK_SYNCHRONIZATION": "SUBBLOCK",
+    "INTER_BLOCK_SYNCHRONIZATION": "GRID",
+}
+# sync_block by its mode: the instruction, the cores that it is for, and its second operand.
+SYNC_BLOCKS = {
+    "ALL_CUBE": ("GRID", CORES["CUBE"], 0),
+    "ALL_VECTOR": ("GRID", CORES["VECTOR"], 0),
+    "ALL_SUB_VECTOR": ("SUBBLOCK", CORES["VECTOR"], 1),
+    "ALL": ("GRID", CORES["CUBE_AND_VECTOR"], 3),
+}
 # Bit of CTRL: 1 is count mode, 0 is mask mode ("norm").
 COUNT_MODE_BIT = 56
 
@@ -59,6 +76,7 @@ class HivmCalls:
             ),
             "sync_block_set": lambda op, given: self._sync("SET", op, given),
             "sync_block_wait": lambda op, given: self._sync("WAIT", op, given),
+            "sync_block": self._sync_all,
             "set_mask_norm": lambda op, given: self._control(COUNT_MODE_BIT, enable=False),
             "set_ctrl": lambda op, given: self._control(
                 given["idx"].value, enable=bool(given["enable"].value)
@@ -161,9 +179,22 @@ class HivmCalls:
         if flag is None and not dynamic:
             raise LoweringError(f"{source_line(operation)}: {operation.name} names no flag")
         pipes = [_pipe(given["tpipe"]), _pipe(given["pipe"])]
+        mode = given.get("tsync_instr_mode")
+        connects = "BLOCK" if mode is None or kind == "WAIT" else SYNC_NAMES[_enum(mode)]
         self._call(
-            f"SYNC.BLOCK.{kind}", [core, *pipes, operation.operands[0] if flag is None else flag]
+            f"SYNC.{connects}.{kind}",
+            [core, *pipes, operation.operands[0] if flag is None else flag],
         )
+
+    def _sync_all(self, operation: Any, given: dict[str, Any]) -> None:
+        mode = _enum(given["sync_block_mode"])
+        if mode.startswith("BARRIER"):
+            self._call("BARRIER", [PIPES["PIPE_ALL"]])
+            return
+        if "flag_id" not in given:
+            raise LoweringError(f"{source_line(operation)}: {operation.name} names no flag")
+        connects, core, number = SYNC_BLOCKS[mode]
+        self._call(f"SYNC.{connects}.ALL", [core, number, given["flag_id"].value])
 
     def _control(self, bit: int, *, enable: bool) -> None:
         value = self._call("GET.CTRL", [], result=True)
