@@ -1,6 +1,6 @@
 """Does some test catch each wrong reading of an operand? Runs the mutations of catalogue.toml.
 
-    python tools/aicore/mutations/run.py [--quick] [--only TEXT] [--file FILE] [--build FOLDER]
+    python tools/aicore/mutations/run.py [--quick] [--only TEXT] [--file FILE ...] [--build FOLDER]
 
 Each mutation changes one place of the emulator's C++ in a copy, rebuilds what depends on it, and
 runs the emulator's tests until the first fails: the tests of single instructions, and if they pass
@@ -165,7 +165,7 @@ def main() -> int:
         description=__doc__, formatter_class=argparse.RawTextHelpFormatter
     )
     parser.add_argument("--only", default="", help="mutations whose name contains this")
-    parser.add_argument("--file", default="", help="mutations of this file")
+    parser.add_argument("--file", nargs="+", help="mutations of these files")
     parser.add_argument(
         "--quick", action="store_true", help="only the tests of single instructions"
     )
@@ -175,7 +175,7 @@ def main() -> int:
     chosen = [
         mutation
         for mutation in load()
-        if options.only in mutation.name and options.file in ("", mutation.file)
+        if options.only in mutation.name and (not options.file or mutation.file in options.file)
     ]
     console = Console()
     with tempfile.TemporaryDirectory(prefix="flagc-mutations-") as folder:
