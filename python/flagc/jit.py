@@ -11,7 +11,7 @@ from typing import Any
 import triton
 from triton.runtime import _allocation
 
-from flagc.pipeline import triton_hook
+from flagc.pipeline import scratch_memory, triton_hook
 from flagc.pipeline.cache import cache_folder
 from flagc.pipeline.diagnostics import Findings
 from flagc.pipeline.loading import load_installed_passes, load_pass_files
@@ -41,6 +41,8 @@ def install(
 
     JIT launches are recompiled when the passes, their options or their sources change. Kernels
     that PyTorch's Inductor generates are included, if the function is compiled after this call.
+    Kernels that need memory of their own because of a pass (tensor descriptors made in the kernel)
+    get it from PyTorch, unless the program has called `triton.set_allocator`.
 
     Args:
         passes: a pipeline as on the command line, or pass objects.
@@ -59,6 +61,7 @@ def install(
         placed = [p if isinstance(p, PlacedPass) else PlacedPass(p) for p in passes]
     installation = Installation(placed, report or print_findings)
     triton_hook.add(installation)
+    scratch_memory.provide()
     _provide_scratch()
     _installed.append((installation, _redirect_inductor(installation.fingerprint)))
     return installation

@@ -201,7 +201,7 @@ class Facts:
         return max(common // int(number), 1) if number and is_exact else 1
 
     def _scalar_divisor(self, value: Value) -> int:
-        known = _attributed_divisor(value)
+        known = argument_divisor(value)
         loop = _counted_loop(value)
         if loop is not None:
             first, step = (self.divisor(self._values.index(loop.operands[i])) for i in (0, 2))
@@ -240,7 +240,8 @@ def _uses_of_sums(value: Value, depth: int) -> Iterator[str]:
             yield from _uses_of_sums(user.results[0], depth - 1)
 
 
-def _attributed_divisor(value: Value) -> int:
+def argument_divisor(value: Value) -> int:
+    """Return the number that attributes say divides an argument (a pointer's bytes) or a result."""
     op = defining_op(value)
     if op is not None:
         attributes = op.attributes
