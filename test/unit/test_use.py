@@ -46,6 +46,30 @@ def test_scalars_and_views_and_untouched_neighbours() -> None:
     assert launch.executions[0].blocks == 3
 
 
+class Reversed:
+    """A vector from its end, which torch has no view of; what Triton asks of a tensor, and shape."""
+
+    def __init__(self, vector: torch.Tensor) -> None:
+        self.dtype, self.device, self.shape = vector.dtype, vector.device, vector.shape
+        self.element_size = vector.element_size
+        self.data_ptr = lambda: vector[-1:].data_ptr()
+        self.stride = lambda: (-1,)
+
+
+@triton.jit
+def reverse(x_ptr, out_ptr, stride, n, BLOCK: tl.constexpr):
+    offsets = tl.arange(0, BLOCK)
+    x = tl.load(x_ptr + offsets * stride, mask=offsets < n, other=0.0)
+    tl.store(out_ptr + offsets, x, mask=offsets < n)
+
+
+def test_what_stands_for_a_tensor_may_have_negative_strides() -> None:
+    x, out = torch.randn(16), torch.zeros(16)
+    with flagc.use("ascend", threads=1):
+        reverse[(1,)](Reversed(x), out, -1, 16, BLOCK=16)
+    assert torch.equal(out, x.flip(0))
+
+
 @triton.jit
 def accumulate(x_ptr, out_ptr, n, OPERATION: tl.constexpr, BLOCK: tl.constexpr):
     offsets = tl.arange(0, BLOCK)

@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
+import ctypes
 import hashlib
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-import torch
 from triton.runtime.jit import mangle_type
 
 from flagc.aicore import EmulatedKernel, KernelFault
+from flagc.aicore.arguments import pointer_and_extent
 from flagc.aicore.runner import MAX_BLOCKS
 from flagc.errors import KernelError, UsageError
 from flagc.frontend.execution import Argument, Execution, Instruction
@@ -68,7 +69,7 @@ class EmulatedExecutor:
                 names.append(name)
                 values.append(value)
         kernel = self._kernel(launch)
-        before = [_memory(value).clone() for value in _tensors(values)] if self.checks else []
+        before = _memories(values) if self.checks else []
         started = time.perf_counter()
         try:
             report = kernel.run(
@@ -80,8 +81,8 @@ class EmulatedExecutor:
                 trace=self.trace,
             )
         except KernelFault as fault:
-            for value, saved in zip(_tensors(values), before, strict=self.checks):
-                _memory(value).copy_(saved)
+            for address, saved in before:
+                ctypes.memmove(address, saved, len(saved))
             raise KernelError(_placed(fault, launch)) from fault
         seconds = time.perf_counter() - started
         trace = tuple(_instruction(record) for record in report.trace)
@@ -165,16 +166,13 @@ def _refuse_grid(kernel: str, grid: tuple[int, int, int]) -> None:
         )
 
 
-def _tensors(values: Sequence[Any]) -> list[torch.Tensor]:
-    """Return the tensors among `values` that have elements; a reinterpreted one is its base."""
-    found = [getattr(value, "base", value) for value in values if hasattr(value, "data_ptr")]
-    return [tensor for tensor in found if tensor.numel()]
+def _memories(values: Sequence[Any]) -> list[tuple[int, bytes]]:
+    """Return address and contents of all memory that a kernel may write: each tensor's extent.
 
-
-def _memory(tensor: torch.Tensor) -> torch.Tensor:
-    """Return all memory from the first to the last element, which a kernel may write, as a view."""
-    last = sum((n - 1) * s for n, s in zip(tensor.shape, tensor.stride(), strict=True))
-    return tensor.as_strided((last + 1,), (1,))
+    Read as memory, because whatever has `data_ptr`, shape and strides may stand for a tensor.
+    """
+    extents = [pointer_and_extent(value) for value in values if hasattr(value, "data_ptr")]
+    return [(begin, ctypes.string_at(begin, size)) for _, begin, size in extents]
 
 
 def _placed(fault: KernelFault, launch: Launch) -> str:
