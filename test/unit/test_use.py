@@ -47,7 +47,7 @@ def test_scalars_and_views_and_untouched_neighbours() -> None:
 
 
 class Reversed:
-    """A vector from its end, which torch has no view of; what Triton asks of a tensor, and shape."""
+    """A vector from its end, of which torch has no view."""
 
     def __init__(self, vector: torch.Tensor) -> None:
         self.dtype, self.device, self.shape = vector.dtype, vector.device, vector.shape
