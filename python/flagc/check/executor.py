@@ -36,12 +36,12 @@ class CheckingExecutor:
         """Run a launch and check it; a mismatch is noted, not raised."""
         before = snapshot(values_of(arguments))
         execution = self.inner.execute(launch, grid, arguments)
-        found = _on_host(values_of(arguments))
+        found = on_host(values_of(arguments))
         checked = judge_of(launch, grid, before.on_host(), self.tolerance).judge(found)
         if checked.mismatches:
             again = before.values()
             self.inner.execute(launch, grid, with_values(arguments, again))
-            repeated = dict(tensors(_on_host(again)))
+            repeated = dict(tensors(on_host(again)))
             checked = replace(
                 checked,
                 repeatable=all(same(t, repeated[name]) for name, t in tensors(found)),
@@ -62,7 +62,7 @@ def constants_of(launch: Launch) -> dict[str, Any]:
     return {names[path[0]]: value for path, value in source.constexprs.items() if len(path) == 1}
 
 
-def _on_host(values: dict[str, Any]) -> dict[str, Any]:
+def on_host(values: dict[str, Any]) -> dict[str, Any]:
     """Return `values` with tensors in host memory; those that are there already are not copied."""
     if all(tensor.device.type == "cpu" for _, tensor in tensors(values)):
         return values

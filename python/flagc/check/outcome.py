@@ -35,6 +35,14 @@ class Mismatch:
     shape: tuple[int, ...]
     place: Place | None = None
 
+    @property
+    def brief(self) -> str:
+        """How much is wrong, in a few words."""
+        return (
+            f"{self.wrong} of {self.total} elements of '{self.argument}' are wrong, largest error "
+            f"{self.worst:.3g}"
+        )
+
     def __str__(self) -> str:
         ranges = ", ".join(f"{a}..{b}" for a, b in zip(self.low, self.high, strict=True))
         tail = [

@@ -15,18 +15,21 @@ _SHOWN = 3
 
 @dataclass(frozen=True)
 class Tile:
-    """One program's part of an output: the box it stores to, and the box that is wrong of it.
+    """One program's part of an output: the box it stores to, and the box that wrong elements span.
 
-    A box has the first and last index of each dimension.
+    A box has the first and last index of each dimension; `count` elements of it are wrong.
     """
 
     program: tuple[int, int, int]
     stores: Box
     wrong: Box
+    count: int
 
     def __str__(self) -> str:
-        where = "all of it" if self.wrong == self.stores else _box(self.wrong)
-        return f"program {self.program} stores {_box(self.stores)}: wrong in {where}"
+        return (
+            f"program {self.program} stores {_box(self.stores)}, {self.count} are wrong in "
+            f"{_box(self.wrong)}"
+        )
 
 
 @dataclass(frozen=True)
@@ -81,12 +84,12 @@ def locate(
         if shown
         and all(boxes[n][dimension][1] - boxes[n][dimension][0] < largest[dimension] for n in shown)
     )
-    tiles = tuple(
-        Tile(_program(number, grid), boxes[number], _bounds(wrong & (stored_by == number)))
-        for number in shown[:_SHOWN]
-    )
+    tiles = []
+    for number in shown[:_SHOWN]:
+        own = wrong & (stored_by == number)
+        tiles.append(Tile(_program(number, grid), boxes[number], _bounds(own), int(own.sum())))
     unowned = int((wrong & (stored_by == NOBODY)).sum())
-    return Place(len(owners), len(everyone), tiles, cut, unowned)
+    return Place(len(owners), len(everyone), tuple(tiles), cut, unowned)
 
 
 def _program(number: int, grid: tuple[int, int, int]) -> tuple[int, int, int]:

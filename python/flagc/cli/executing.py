@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from flagc.bench.outcome import BenchedLaunch
+from flagc.check.each import CheckEachExecutor, CheckedSteps, Prefix
 from flagc.check.outcome import CheckedLaunch
 from flagc.cli.settings import Settings
 from flagc.cli.watch import JournalingExecutor, LaunchJournal
@@ -14,7 +15,7 @@ from flagc.errors import UsageError
 from flagc.frontend.execution import Executor
 from flagc.pipeline.compiler import CompileRequest, CompileResult
 from flagc.pipeline.defaults import build_pipeline
-from flagc.pipeline.pipeline_text import PlacedPass
+from flagc.pipeline.pipeline_text import PlacedPass, parse_pipeline
 from flagc.pipeline.target import Target
 
 
@@ -25,6 +26,7 @@ class Executing:
     executor: Executor | None = None
     checked: list[CheckedLaunch] = field(default_factory=list)
     benched: list[BenchedLaunch] = field(default_factory=list)
+    steps: list[CheckedSteps] = field(default_factory=list)
 
 
 def executing(
@@ -40,10 +42,16 @@ def executing(
         UsageError: a flag without the one that it needs, or nothing that could be executed.
     """
     if not settings.run and not settings.bench:
-        for flag, given in (("--trace", settings.trace is not None), ("--check", settings.check)):
-            if given:
-                raise UsageError(f"{flag} needs --run")
+        given = {
+            "--trace": settings.trace is not None,
+            "--check": settings.check,
+            "--check-each": settings.check_each,
+        }
+        for flag in (flag for flag, is_given in given.items() if is_given):
+            raise UsageError(f"{flag} needs --run")
         return Executing()
+    if settings.check_each and (settings.bench or settings.trace is not None):
+        raise UsageError("--check-each makes many runs of a launch: leave out --bench and --trace")
     if settings.kernel is not None or (settings.path and settings.path.suffix != ".py"):
         raise UsageError(
             "--run needs a script that launches its kernels on tensors; so does --bench"
@@ -61,7 +69,22 @@ def executing(
 
     checked: list[CheckedLaunch] = []
     benched: list[BenchedLaunch] = []
-    executor = compiling(passes, settings.option_overrides)
+    steps: list[CheckedSteps] = []
+    executor: Any = None
+    if settings.check_each:
+        user = len(parse_pipeline(settings.passes))
+        executor = CheckEachExecutor(
+            [
+                Prefix(name, compiling(part, settings.option_overrides))
+                for name, part in _prefixes(passes, user)
+            ],
+            incomplete=not user,
+            tolerance=settings.tolerance,
+            checked=checked,
+            steps=steps,
+        )
+    else:
+        executor = compiling(passes, settings.option_overrides)
     if settings.bench:
         from flagc.bench.executor import BenchingExecutor
 
@@ -69,10 +92,27 @@ def executing(
         if settings.passes or settings.option_overrides:
             plain = compiling(build_pipeline(target, "", (), settings.without), {})
         executor = BenchingExecutor(executor, plain, device, settings.tolerance, benched=benched)
-    if settings.check:
+    if settings.check and not settings.check_each:
         from flagc.check.executor import CheckingExecutor
 
         executor = CheckingExecutor(executor, settings.tolerance, checked)
     if journal is not None:
         executor = JournalingExecutor(executor, journal, checked)
-    return Executing(executor, checked, benched)
+    return Executing(executor, checked, benched, steps)
+
+
+def _prefixes(passes: list[PlacedPass], user: int) -> list[tuple[str, list[PlacedPass]]]:
+    """Return the prefixes of a pipeline whose first `user` passes are the user's.
+
+    The user's passes come one by one, always with the target's default passes behind them; without
+    any, the default ones do.
+    """
+    if user:
+        defaults = passes[user:]
+        start = "(without your passes)"
+        return [(start, defaults)] + [
+            (str(passes[k - 1]), [*passes[:k], *defaults]) for k in range(1, user + 1)
+        ]
+    return [("(no pass)", [])] + [
+        (str(passes[k - 1]), passes[:k]) for k in range(1, len(passes) + 1)
+    ]

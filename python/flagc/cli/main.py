@@ -10,11 +10,7 @@ import click
 
 import flagc
 from flagc.cli import listing
-from flagc.cli.common import (
-    DEFAULT_TIME_LIMIT,
-    compile_isolated,
-    run_command,
-)
+from flagc.cli.common import DEFAULT_TIME_LIMIT, compile_isolated, run_command
 from flagc.cli.executing import executing
 from flagc.cli.present import Inputs, file_names, finish, present
 from flagc.cli.settings import Settings
@@ -122,6 +118,9 @@ DEFAULT_TARGET = "cuda"
 )
 @click.option(
     "--check", is_flag=True, help="Compare the results of --run with a reference (see docs/run.md)."
+)
+@click.option(
+    "--check-each", is_flag=True, help="--check after every pass, to find the one that is wrong."
 )
 @click.option(
     "--bench", is_flag=True, help="Run and time the launches against baselines (docs/bench.md)."
@@ -293,6 +292,7 @@ def collect_launches(
         script.error_status,
         running.checked,
         running.benched,
+        running.steps,
     )
 
 

@@ -9,6 +9,7 @@ from typing import Any
 
 import flagc
 from flagc.bench.outcome import BenchedLaunch
+from flagc.check.each import CheckedSteps
 from flagc.check.outcome import CheckedLaunch
 from flagc.cli.settings import Settings
 from flagc.errors import EXIT_KERNEL_FAILED, UsageError
@@ -33,6 +34,7 @@ class Inputs:
     error_status: int = EXIT_KERNEL_FAILED
     checked: list[CheckedLaunch] = field(default_factory=list)
     benched: list[BenchedLaunch] = field(default_factory=list)
+    steps: list[CheckedSteps] = field(default_factory=list)
     documents: list[dict[str, Any]] = field(default_factory=list)
 
 
@@ -133,6 +135,10 @@ def finish(settings: Settings, inputs: Inputs, status: int) -> int:
             status = max(status, EXIT_KERNEL_FAILED)
         for warning in checked.warnings:
             terminal.print_warning(f"warning: {checked.kernel}: {warning}")
+    for steps in inputs.steps:
+        if not steps.is_right:
+            terminal.print_error(f"error: {steps.kernel}: {steps}")
+            status = max(status, EXIT_KERNEL_FAILED)
     if settings.output_format == "json":
         document = {
             "flagc": flagc.__version__,
@@ -141,6 +147,7 @@ def finish(settings: Settings, inputs: Inputs, status: int) -> int:
             "error": inputs.error,
             "checked": [asdict(checked) for checked in inputs.checked],
             "benched": [benched.describe() for benched in inputs.benched],
+            "checked_each": [{**asdict(steps), "verdict": str(steps)} for steps in inputs.steps],
         }
         json.dump(document, sys.stdout, indent=2)
         print()
@@ -148,6 +155,8 @@ def finish(settings: Settings, inputs: Inputs, status: int) -> int:
     if inputs.checked:
         terminal.print_checked(inputs.checked)
     print_benched(inputs.benched)
+    for steps in inputs.steps:
+        terminal.print_steps(steps)
     if inputs.note:
         terminal.err().print(f"note: {inputs.note}", markup=False, style="cyan", soft_wrap=True)
     return status

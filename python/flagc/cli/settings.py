@@ -42,6 +42,7 @@ class Settings:
     trace: Path | None
     check: bool
     bench: bool
+    check_each: bool
     tolerance: float | None
     list_passes: bool
     list_anchors: bool

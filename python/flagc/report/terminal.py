@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from rich.console import Console
 from rich.table import Table as RichTable
 
+from flagc.check.each import CheckedSteps
 from flagc.check.outcome import CheckedLaunch, CheckedOutput
 from flagc.frontend.launch import Launch
 from flagc.pipeline.compiler import CompileResult
@@ -144,6 +145,25 @@ def print_checked(checked: Sequence[CheckedLaunch]) -> None:
     )
     columns = ("kernel", "grid", "output", "compared with", "result", "error", "of bound", "bound")
     print_table(Table("checked launches", columns, rows))
+
+
+def print_steps(checked: CheckedSteps) -> None:
+    """Print what a launch did after each pass, and the verdict."""
+    words = {True: "yes", False: "", None: "?"}
+    rows = tuple(
+        (
+            step.name,
+            step.status if step.status == "right" else step.status.upper(),
+            words[step.changed] if index else "",
+            step.brief,
+        )
+        for index, step in enumerate(checked.steps)
+    )
+    grid = "x".join(map(str, checked.grid))
+    columns = ("after pass", "result", "other bits", "what")
+    print_table(Table(f"{checked.kernel}, grid {grid}, pass by pass", columns, rows))
+    if checked.is_right:
+        out().print(f"{checked.kernel}: {checked}", markup=False, soft_wrap=True)
 
 
 def print_summary(launch: Launch, result: CompileResult) -> None:

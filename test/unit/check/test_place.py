@@ -26,6 +26,7 @@ def test_a_wrong_corner_of_one_tile() -> None:
     assert tile.program == (1, 1, 0)
     assert tile.stores == ((8, 15), (8, 11))
     assert tile.wrong == ((10, 11), (9, 9))
+    assert tile.count == 2
     assert place.cut == (1,)
     assert "all cut short by the end of dimension 1" in str(place)
 
