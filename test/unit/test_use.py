@@ -52,7 +52,7 @@ class Reversed:
     def __init__(self, vector: torch.Tensor) -> None:
         self.dtype, self.device, self.shape = vector.dtype, vector.device, vector.shape
         self.element_size = vector.element_size
-        self.data_ptr = lambda: vector[-1:].data_ptr()
+        self.data_ptr = vector[-1:].data_ptr
         self.stride = lambda: (-1,)
 
 
