@@ -9,6 +9,7 @@ from types import TracebackType
 from flagc.frontend.recorder import LaunchRecorder, recording
 from flagc.pipeline.compiler import CompileRequest, CompileResult, cached_result, compile_kernel
 from flagc.pipeline.defaults import build_pipeline
+from flagc.report import terminal
 from flagc.targets.registry import target_by_name
 
 # Sessions that are open; one that nobody holds must not end when it is collected.
@@ -71,6 +72,7 @@ def use(
         compile=_compile,
         checks=checks,
         threads=threads,
+        warn=terminal.print_diagnostic,
     )
     return Session(LaunchRecorder(chosen, executor=executor))
 

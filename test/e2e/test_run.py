@@ -44,8 +44,12 @@ def test_an_access_past_the_tensor_is_a_fault_with_line_block_and_tensor(tmp_pat
     done = flagc(script, "--target", "ascend", "--run")
     assert done.status == 1
     lines = script.read_text().split("\n")
-    line = next(i for i, text in enumerate(lines, start=1) if "x = tl.load" in text)
-    assert f"past.py:{line}:" in done.error_lines[0]
+    load, store = (
+        next(i for i, text in enumerate(lines, start=1) if part in text)
+        for part in ("x = tl.load", "tl.store")
+    )
+    assert f"past.py:{store}:" in done.error_lines[0]
+    assert f"line {load} reads 4096 bytes outside the tensors" in done.error_lines[0]
     assert "block 96" in done.error_lines[0]  # 98432 elements end within the 97th block
     assert "x_ptr, which has 393728" in done.error_lines[0]
     assert "add_kernel" in done.error_lines[0]

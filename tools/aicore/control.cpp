@@ -52,8 +52,11 @@ void move_mask(Core& core, std::uint64_t high, std::uint64_t value) {
 }
 void set_compare_mask(Core& core, std::uint64_t address) {
   // A scalar fills 2 or 4 of the 8 bytes; the library leaves the others as they were.
-  core.ub.read(address, 2, 2);
-  std::memcpy(&core.compare_mask, core.ub.peek(address, 8), 8);
+  core.ub.view(address, 2, 2, 2);
+  const View view = core.ub.peek(address, 8);
+  std::memcpy(&core.compare_mask, view.data, 8);
+  core.compare_mask_undefined = 0;
+  if (view.undefined != nullptr) std::memcpy(&core.compare_mask_undefined, view.undefined, 8);
 }
 void set_fmatrix(Core& core, std::uint64_t value) { core.fmatrix_a = value; }
 void set_fmatrix_b(Core& core, std::uint64_t value) { core.fmatrix_b = value; }
@@ -95,26 +98,6 @@ void sync_all(Core& core, std::uint64_t cores, std::uint64_t mode, std::uint64_t
   cross_core(core).wait(core, static_cast<int>(flag));
 }
 
-// Announced by compiled code before the access (scalar_checks.py).
-void scalar_load(Core& core, std::uint64_t address, std::uint64_t bytes, std::uint64_t space) {
-  if (space == static_cast<std::uint64_t>(Space::kGm)) {
-    core.gm->read(address, bytes);
-  } else if (bytes == 1) {
-    // The library builds bit masks by reading a byte, setting a bit and writing it back, so the
-    // first read of each byte finds what nobody wrote.
-    core.memory(static_cast<Space>(space)).peek(address, bytes);
-  } else {
-    core.memory(static_cast<Space>(space)).read(address, bytes, bytes);
-  }
-}
-void scalar_store(Core& core, std::uint64_t address, std::uint64_t bytes, std::uint64_t space) {
-  if (space == static_cast<std::uint64_t>(Space::kGm)) {
-    core.gm->write(address, bytes);
-  } else {
-    core.memory(static_cast<Space>(space)).write(address, bytes, bytes);
-  }
-}
-
 std::uint64_t stack_object(Core&) {
   static thread_local std::uint64_t object[512];
   return reinterpret_cast<std::uint64_t>(object);
@@ -147,8 +130,6 @@ const Instruction rows[] = {
     FLAGC_INSTRUCTION("GET.ACC.VAL", kS, "sum over all repeats of the last VCADD (GetReduceRepeatSumSpr)", get_accumulator),
     FLAGC_INSTRUCTION("GET.MAX.MIN.CNT", kS, "over all repeats of the last VCMAX/VCMIN: value in the low, index in the high half (GetReduceRepeatMaxMinSpr)", get_max_min),
     FLAGC_INSTRUCTION("GET.RSVD.CNT", kS, "elements that the last VREDUCEv2 kept", get_kept),
-    FLAGC_INSTRUCTION("SCALAR.LOAD", kS, "of ours: a load of the scalar unit", scalar_load),
-    FLAGC_INSTRUCTION("SCALAR.STORE", kS, "of ours: a store of the scalar unit", scalar_store),
     FLAGC_INSTRUCTION("LINE", kS, "of ours: the kernel's source line, for diagnostics", set_line),
     FLAGC_INSTRUCTION("ON.CHIP.BASE", kS, "", on_chip_base),
     FLAGC_INSTRUCTION("SYNC.BLOCK.SET", kS, "of ours: CrossCoreSetFlag, mode 2", sync_set<SyncMode::kBlock>),

@@ -35,6 +35,9 @@ void Core::begin_block(std::int64_t block_, int sub_block_, bool checks_) {
   fault.reset();
   instruction = nullptr;
   instruction_count = 0;
+  speculation = {};
+  compare_mask_undefined = 0;
+  accumulator_undefined = max_min_undefined = false;
   line = 0;
   clocks.forget_flags();
   clocks.meet();
@@ -109,9 +112,25 @@ void Core::fail() {
   fault->block = block;
   fault->sub_block = sub_block;
   fault->line = line;
+  if ((fault->kind == "poison" || fault->kind == "out-of-bounds") && speculation.count != 0) {
+    std::ostringstream text;
+    text << "; line " << speculation.line << " " << speculation.text << ", which gives undefined values";
+    fault->message += text.str();
+  }
   fault->index = instruction_count;
   fault->return_address = return_address;
   std::longjmp(exit, 1);
+}
+
+std::uint64_t Core::speculate(std::uint64_t address, std::uint64_t bytes) {
+  alignas(8) static const std::array<std::uint16_t, 4> cell{kPoison, kPoison, kPoison, kPoison};
+  if (speculation.count++ == 0) {
+    std::ostringstream text;
+    text << "reads " << bytes << " bytes outside the tensors of this launch" << gm->place(address);
+    speculation.line = line;
+    speculation.text = text.str();
+  }
+  return reinterpret_cast<std::uint64_t>(cell.data());
 }
 
 Memory& Core::memory(Space space) {

@@ -5,6 +5,7 @@
 #include <csetjmp>
 #include <cstdint>
 #include <optional>
+#include <string>
 #include <vector>
 
 #include "memory.h"
@@ -43,6 +44,18 @@ enum class SyncMode {
 };
 constexpr int kSyncModes = 4;
 
+// Scalar loads outside the tensors: how many, and the first one's line and text.
+struct Speculation {
+  std::uint64_t count = 0;
+  std::int64_t line = 0;
+  std::string text;
+
+  void add(const Speculation& later) {
+    if (count == 0) *this = later;
+    else count += later.count;
+  }
+};
+
 // The cores that share cross-core flags, and how one of them waits. Implemented by group.h.
 class CrossCore {
  public:
@@ -67,6 +80,8 @@ class Core {
   [[noreturn]] void fail();
 
   Memory& memory(Space space);
+  // A scalar load outside the tensors: what it loads from instead.
+  std::uint64_t speculate(std::uint64_t address, std::uint64_t bytes);
   // Bytes that the current instruction moved; resets the counters.
   std::pair<std::uint64_t, std::uint64_t> take_bytes();
 
@@ -83,9 +98,12 @@ class Core {
   std::array<std::uint64_t, 2> mask{};  // low, high
   std::uint64_t fmatrix_a = 0, fmatrix_b = 0, nd_parameters = 0, pad_value = 0, padding = 0;
   std::uint64_t compare_mask = 0, compare_mask_high = 0;
+  std::uint64_t compare_mask_undefined = 0;  // bits of compare_mask
   std::uint64_t accumulator = 0, max_min = 0, kept_count = 0;
+  bool accumulator_undefined = false, max_min_undefined = false;
   std::array<std::array<std::uint64_t, 8>, 8> transpose_addresses{};
 
+  Speculation speculation;
   PipeClocks clocks;
   std::int64_t line = 0;  // of the kernel, as compiled code last said
   std::uint64_t macs = 0;

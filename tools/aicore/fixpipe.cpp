@@ -122,7 +122,7 @@ void store_columns(Core& core, const Fields& fields, std::uint64_t target, std::
     const std::uint64_t width = std::min(kFractalSide - column % kFractalSide, first + count - column);
     const std::uint64_t at = source + (column / kFractalSide * fields.source_stride + row) * kFractalSide * kAccumulator +
                              column % kFractalSide * kAccumulator;
-    if (to_scratch && !core.l0c.written(at, width * kAccumulator)) {
+    if (to_scratch && !core.l0c.defined(at, width * kAccumulator)) {
       std::fill_n(reinterpret_cast<std::uint16_t*>(out + column - first), width * sizeof(Out) / 2, kPoison);
     } else {
       finish<In>(core, fields, at, column, width, out + column - first);

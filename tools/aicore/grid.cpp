@@ -18,6 +18,7 @@ Outcome run(const Launch& launch) {
     Group group(launch.kernel, launch.sizes, launch.together ? launch.blocks : 0);
     std::vector<TraceRecord> trace;
     std::uint64_t instructions = 0;
+    Speculation speculation;
     std::optional<Fault> fault;
     while (!failed) {
       const std::int64_t block = next++;
@@ -25,6 +26,7 @@ Outcome run(const Launch& launch) {
       fault = group.run(block, launch.arguments.data(), gm, launch.checks, launch.blocks,
                         launch.trace ? &trace : nullptr);
       instructions += group.instruction_count();
+      speculation.add(group.speculation());
       if (fault) {
         failed = true;
         break;
@@ -32,6 +34,7 @@ Outcome run(const Launch& launch) {
     }
     const std::lock_guard<std::mutex> lock(mutex);
     outcome.instructions += instructions;
+    outcome.speculation.add(speculation);
     outcome.trace.insert(outcome.trace.end(), trace.begin(), trace.end());
     if (fault && (!outcome.fault || fault->block < outcome.fault->block)) outcome.fault = fault;
   };

@@ -24,6 +24,7 @@ struct Launch {
 struct Outcome {
   std::optional<Fault> fault;  // of the lowest block among those that ran
   std::uint64_t instructions = 0;
+  Speculation speculation;
   std::vector<TraceRecord> trace;
 };
 

@@ -86,6 +86,12 @@ std::uint64_t Group::instruction_count() const {
   return sum;
 }
 
+Speculation Group::speculation() const {
+  Speculation sum;
+  for (const Agent& agent : agents_) sum.add(agent.core->speculation);
+  return sum;
+}
+
 void Group::run_agent(Agent& agent) {
   Core::current = agent.core.get();
   if (setjmp(agent.core->exit) == 0) agent.entry(arguments_);

@@ -36,6 +36,8 @@ class Group : public CrossCore {
   std::optional<Fault> run(std::int64_t block, const void* arguments, const GlobalMemory& gm,
                            bool checks, std::int64_t block_count, std::vector<TraceRecord>* trace);
   std::uint64_t instruction_count() const;
+  // Of the last block's cores together.
+  Speculation speculation() const;
 
   void set(Core& core, SyncMode mode, int flag) override;
   void wait(Core& core, int flag) override;

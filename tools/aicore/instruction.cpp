@@ -3,6 +3,7 @@
 namespace flagc::aicore {
 
 void register_control(Table& table);
+void register_scalar(Table& table);
 void register_cube_move(Table& table);
 void register_mad(Table& table);
 void register_fixpipe(Table& table);
@@ -18,6 +19,7 @@ const Table& Table::get() {
   static const Table table = [] {
     Table built;
     register_control(built);
+    register_scalar(built);
     register_cube_move(built);
     register_mad(built);
     register_fixpipe(built);

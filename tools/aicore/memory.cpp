@@ -30,13 +30,14 @@ void Memory::Free::operator()(std::uint8_t* pointer) const { std::free(pointer);
 
 Memory::Memory(const char* name, std::size_t size, std::size_t alignment)
     : name_(name), size_(size), alignment_(alignment), data_(allocate(size)),
-      written_(allocate(size)) {}
+      undefined_(allocate(size)), origins_(allocate(size)) {}
 
 void Memory::reset(bool checks) {
   checks_ = checks;
   if (!checks) return;
   std::fill_n(reinterpret_cast<std::uint16_t*>(data_.get()), size_ / 2, kPoison);
-  std::memset(written_.get(), 0, size_);
+  std::memset(undefined_.get(), 0xFF, size_);
+  std::memset(origins_.get(), static_cast<int>(Origin::kUnwritten), size_);
 }
 
 std::uint64_t Memory::offset(std::uint64_t address, std::uint64_t bytes) const {
@@ -59,38 +60,38 @@ void Memory::require_aligned(std::uint64_t address, std::size_t alignment) const
   throw Fault{"misaligned", text.str(), name_, start, 0};
 }
 
-std::uint64_t Memory::first_unwritten(std::uint64_t begin, std::uint64_t end) const {
-  const std::uint8_t* flags = written_.get();
-  std::uint64_t at = begin;
-  constexpr std::uint64_t kAll = 0x0101010101010101;
-  for (; at + 8 <= end; at += 8) {
+bool Memory::all_defined(std::uint64_t begin, std::uint64_t bytes) const {
+  const std::uint8_t* bits = undefined_.get() + begin;
+  std::uint64_t any = 0, at = 0;
+  for (; at + 8 <= bytes; at += 8) {
     std::uint64_t word = 0;
-    std::memcpy(&word, flags + at, 8);
-    if (word != kAll) break;
+    std::memcpy(&word, bits + at, 8);
+    any |= word;
   }
-  for (; at < end; ++at) {
-    if (flags[at] != 0) continue;
-    // Scalar stores of compiled code set no flag, but change the poison. (A scalar store of the
-    // poison's own two bytes is not seen.)
-    std::uint16_t value = 0;
-    std::memcpy(&value, data_.get() + at / 2 * 2, 2);
-    if (value == kPoison) return at;
-  }
-  return end;
+  for (; at < bytes; ++at) any |= bits[at];
+  return any == 0;
 }
 
-bool Memory::written(std::uint64_t address, std::uint64_t bytes) const {
+bool Memory::defined(std::uint64_t address, std::uint64_t bytes) const {
   const std::uint64_t start = offset(address, bytes);
-  return !checks_ || first_unwritten(start, start + bytes) == start + bytes;
+  return !checks_ || all_defined(start, bytes);
 }
 
-void Memory::check_written(std::uint64_t begin, std::uint64_t bytes) const {
-  const std::uint64_t at = first_unwritten(begin, begin + bytes);
-  if (at == begin + bytes) return;
+void Memory::unwritten(std::uint64_t at, std::uint64_t begin, std::uint64_t bytes) const {
   std::ostringstream text;
   text << "reads " << name_ << " at " << hexadecimal(at) << ", which nothing has written (" << bytes
        << " bytes from " << hexadecimal(begin) << ")";
   throw Fault{"unwritten", text.str(), name_, at, bytes};
+}
+
+void Memory::poison(std::uint64_t at) const {
+  throw Fault{"poison", "uses the undefined value in " + std::string(name_) + " at " + hexadecimal(at), name_, at, 1};
+}
+
+View Memory::view_of(std::uint64_t begin, std::uint64_t bytes) const {
+  const std::uint8_t* data = data_.get() + begin;
+  if (!checks_ || all_defined(begin, bytes)) return {data, nullptr, nullptr};
+  return {data, undefined_.get() + begin, origins_.get() + begin};
 }
 
 void Memory::move(std::uint64_t target, std::uint64_t source, std::uint64_t bytes) {
@@ -99,11 +100,8 @@ void Memory::move(std::uint64_t target, std::uint64_t source, std::uint64_t byte
   if (checks_) {
     note(from, bytes, false);
     note(to, bytes, true);
-    std::memmove(written_.get() + to, written_.get() + from, bytes);
-    // What scalar stores wrote counts as written: a byte that is not poison.
-    for (std::uint64_t at = to; at < to + bytes; ++at) {
-      if (written_.get()[at] == 0) written_.get()[at] = first_unwritten(at, at + 1) != at;
-    }
+    std::memmove(undefined_.get() + to, undefined_.get() + from, bytes);
+    std::memmove(origins_.get() + to, origins_.get() + from, bytes);
   }
   bytes_read += bytes;
   bytes_written += bytes;
@@ -125,36 +123,78 @@ void Memory::note(std::uint64_t begin, std::uint64_t bytes, bool write) const {
   throw Fault{"race", text.str(), name_, begin, bytes};
 }
 
+void Memory::check_alignment(std::uint64_t begin, std::size_t alignment) const {
+  const std::size_t unit = alignment != 0 ? alignment : alignment_;
+  if ((begin & (unit - 1)) != 0) require_aligned(begin, unit);
+}
+
 const std::uint8_t* Memory::read(std::uint64_t address, std::uint64_t bytes,
                                  std::size_t alignment) const {
   const std::uint64_t start = offset(address, bytes);
   if (checks_) {
-    const std::size_t unit = alignment != 0 ? alignment : alignment_;
-    if ((start & (unit - 1)) != 0) require_aligned(start, unit);
-    check_written(start, bytes);
+    check_alignment(start, alignment);
+    if (!all_defined(start, bytes)) {
+      std::uint64_t at = start;
+      while (undefined_.get()[at] == 0) ++at;
+      if (origins_.get()[at] == static_cast<std::uint8_t>(Origin::kUnwritten)) unwritten(at, start, bytes);
+      poison(at);
+    }
     note(start, bytes, false);
   }
   bytes_read += bytes;
   return data_.get() + start;
 }
 
-const std::uint8_t* Memory::peek(std::uint64_t address, std::uint64_t bytes) const {
+View Memory::view(std::uint64_t address, std::uint64_t bytes, std::uint64_t element,
+                  std::size_t alignment) const {
+  const std::uint64_t start = offset(address, bytes);
+  const View result = view_of(start, bytes);
+  if (checks_) {
+    check_alignment(start, alignment);
+    if (result.undefined != nullptr) {
+      for (std::uint64_t first = 0; first < bytes; first += element) {
+        std::uint64_t at = first;
+        const std::uint64_t end = std::min(first + element, bytes);
+        while (at < end && result.undefined[at] == 0xFF &&
+               result.origin(at) == Origin::kUnwritten) {
+          ++at;
+        }
+        if (at == end) unwritten(start + first, start, bytes);
+      }
+    }
+    note(start, bytes, false);
+  }
+  bytes_read += bytes;
+  return result;
+}
+
+View Memory::peek(std::uint64_t address, std::uint64_t bytes) const {
   const std::uint64_t start = offset(address, bytes);
   if (checks_) note(start, bytes, false);
   bytes_read += bytes;
-  return data_.get() + start;
+  return view_of(start, bytes);
 }
 
 std::uint8_t* Memory::write(std::uint64_t address, std::uint64_t bytes, std::size_t alignment) {
   const std::uint64_t start = offset(address, bytes);
   if (checks_) {
-    const std::size_t unit = alignment != 0 ? alignment : alignment_;
-    if ((start & (unit - 1)) != 0) require_aligned(start, unit);
-    std::memset(written_.get() + start, 1, bytes);
+    check_alignment(start, alignment);
+    std::memset(undefined_.get() + start, 0, bytes);
     note(start, bytes, true);
   }
   bytes_written += bytes;
   return data_.get() + start;
+}
+
+void Memory::mark(std::uint64_t address, std::uint64_t bytes, const std::uint8_t* bits, Origin origin) {
+  const std::uint64_t start = offset(address, bytes);
+  if (!checks_) return;
+  if (bits == nullptr) {
+    std::memset(undefined_.get() + start, 0xFF, bytes);
+  } else {
+    std::memcpy(undefined_.get() + start, bits, bytes);
+  }
+  std::memset(origins_.get() + start, static_cast<int>(origin), bytes);
 }
 
 void Memory::scramble(std::uint64_t address, std::uint64_t bytes) {
@@ -163,8 +203,8 @@ void Memory::scramble(std::uint64_t address, std::uint64_t bytes) {
   note(start, bytes, true);
   for (std::uint64_t at = start; at < start + bytes; ++at) {
     data_.get()[at] = static_cast<std::uint8_t>(at % 2 == 0 ? kPoison & 0xFF : kPoison >> 8);
-    written_.get()[at] = 0;
   }
+  mark(address, bytes, nullptr, Origin::kUnwritten);
 }
 
 GlobalMemory::GlobalMemory(std::vector<Region> regions) : regions_(std::move(regions)) {
@@ -172,29 +212,53 @@ GlobalMemory::GlobalMemory(std::vector<Region> regions) : regions_(std::move(reg
             [](const Region& left, const Region& right) { return left.begin < right.begin; });
 }
 
-const Region& GlobalMemory::find(std::uint64_t address, std::uint64_t bytes,
-                                 const char* verb) const {
-  auto next = std::upper_bound(
+const Region* GlobalMemory::lookup(std::uint64_t address, std::uint64_t bytes) const {
+  auto region = std::upper_bound(
       regions_.begin(), regions_.end(), address,
-      [](std::uint64_t value, const Region& region) { return value < region.begin; });
+      [](std::uint64_t value, const Region& next) { return value < next.begin; });
   // Tensors that share storage overlap: look at all that begin before the address.
-  const Region* nearest = nullptr;
-  for (auto region = next; region != regions_.begin();) {
+  while (region != regions_.begin()) {
     --region;
-    if (address - region->begin <= region->bytes &&
-        bytes <= region->bytes - (address - region->begin)) {
-      return *region;
-    }
-    if (nearest == nullptr) nearest = &*region;
+    const std::uint64_t at = address - region->begin;
+    if (at <= region->bytes && bytes <= region->bytes - at) return &*region;
+  }
+  return nullptr;
+}
+
+std::string GlobalMemory::place(std::uint64_t address) const {
+  if (regions_.empty()) return "";
+  const Region* nearest = nullptr;
+  for (const Region& region : regions_) {
+    if (region.begin <= address) nearest = &region;
   }
   std::ostringstream text;
-  text << verb << " " << bytes << " bytes of global memory outside the tensors of this launch";
   if (nearest != nullptr) {
     text << ": " << address - nearest->begin << " bytes after the beginning of " << nearest->name
          << ", which has " << nearest->bytes;
-  } else if (!regions_.empty()) {
+  } else {
     text << ": " << regions_.front().begin - address << " bytes before " << regions_.front().name;
   }
+  return text.str();
+}
+
+std::pair<std::uint64_t, std::uint64_t> GlobalMemory::part_inside(std::uint64_t address, std::uint64_t bytes) const {
+  std::uint64_t from = 0, to = 0;  // of the range
+  for (const Region& region : regions_) {
+    const std::uint64_t end = region.begin + region.bytes;
+    if (end <= address || region.begin >= address + bytes) continue;
+    if (to != 0 && region.begin > address) break;
+    from = region.begin > address ? region.begin - address : 0;
+    to = std::max(to, std::min(end - address, bytes));
+  }
+  return {from, to};
+}
+
+const Region& GlobalMemory::find(std::uint64_t address, std::uint64_t bytes,
+                                 const char* verb) const {
+  if (const Region* region = lookup(address, bytes)) return *region;
+  std::ostringstream text;
+  text << verb << " " << bytes << " bytes of global memory outside the tensors of this launch"
+       << place(address);
   throw Fault{"out-of-bounds", text.str(), "GM", address, bytes};
 }
 

@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "fault.h"
@@ -14,6 +15,17 @@ namespace flagc::aicore {
 
 // Fills on-chip memory before each block: a NaN as fp16, as bf16 and as fp32.
 constexpr std::uint16_t kPoison = 0x7FAB;
+
+// Why bits are undefined: nobody wrote their byte; a scalar load outside the tensors; made of such.
+enum class Origin : std::uint8_t { kUnwritten, kSpeculative, kDerived };
+
+// Bytes of a memory. `undefined` has the undefined bits of each byte, and is null when there are none.
+struct View {
+  const std::uint8_t* data = nullptr;
+  const std::uint8_t* undefined = nullptr;
+  const std::uint8_t* origins = nullptr;
+  Origin origin(std::uint64_t byte) const { return static_cast<Origin>(origins[byte]); }
+};
 
 enum class Space { kGm = 1, kL1 = 2, kL0A = 3, kL0B = 4, kL0C = 5, kUb = 6, kFb = 7, kBt = 8 };
 
@@ -30,18 +42,25 @@ class Memory {
                            std::size_t alignment = 0) const;
   std::uint8_t* write(std::uint64_t address, std::uint64_t bytes, std::size_t alignment = 0);
 
-  // For instructions that read more than they use; the values may be poison.
-  const std::uint8_t* peek(std::uint64_t address, std::uint64_t bytes) const;
+  // Like `read`, of elements whose bits may be undefined. An element of which nobody wrote a byte is a
+  // fault, as a read of it alone would be.
+  View view(std::uint64_t address, std::uint64_t bytes, std::uint64_t element,
+            std::size_t alignment = 0) const;
+  // For instructions that read more than they use: whatever is there.
+  View peek(std::uint64_t address, std::uint64_t bytes) const;
 
-  // True when every byte was written.
-  bool written(std::uint64_t address, std::uint64_t bytes) const;
-  // Copies within the memory; bytes that nobody wrote stay so.
+  // True when every bit is defined.
+  bool defined(std::uint64_t address, std::uint64_t bytes) const;
+  // Copies within the memory; what is undefined stays so.
   void move(std::uint64_t target, std::uint64_t source, std::uint64_t bytes);
-  // Bytes that an instruction leaves undefined: poison, and not written.
+  // Bytes that an instruction leaves as if nobody had written them.
   void scramble(std::uint64_t address, std::uint64_t bytes);
+  // Bits of bytes that were just written become undefined; `bits` null means all.
+  void mark(std::uint64_t address, std::uint64_t bytes, const std::uint8_t* bits = nullptr,
+            Origin origin = Origin::kDerived);
 
   void require_aligned(std::uint64_t address, std::size_t alignment) const;
-  // Poison and forget what was written; without checks the contents stay.
+  // Fill with kPoison, all of it undefined; without checks the contents stay.
   void reset(bool checks);
 
   std::uint64_t base() const { return reinterpret_cast<std::uint64_t>(data_.get()); }
@@ -57,8 +76,11 @@ class Memory {
   struct Free {
     void operator()(std::uint8_t* pointer) const;
   };
-  std::uint64_t first_unwritten(std::uint64_t begin, std::uint64_t end) const;
-  void check_written(std::uint64_t begin, std::uint64_t bytes) const;
+  bool all_defined(std::uint64_t begin, std::uint64_t bytes) const;
+  View view_of(std::uint64_t begin, std::uint64_t bytes) const;
+  void check_alignment(std::uint64_t begin, std::size_t alignment) const;
+  [[noreturn]] void unwritten(std::uint64_t at, std::uint64_t begin, std::uint64_t bytes) const;
+  [[noreturn]] void poison(std::uint64_t at) const;
   void note(std::uint64_t begin, std::uint64_t bytes, bool write) const;
 
   const char* name_;
@@ -68,7 +90,8 @@ class Memory {
   const PipeClocks* clocks_ = nullptr;
   std::unique_ptr<AccessLog> log_;
   std::unique_ptr<std::uint8_t, Free> data_;
-  std::unique_ptr<std::uint8_t, Free> written_;  // one byte a byte: 0 or 1
+  std::unique_ptr<std::uint8_t, Free> undefined_;  // a bit for each bit
+  std::unique_ptr<std::uint8_t, Free> origins_;    // an Origin for each byte with undefined bits
 };
 
 // A tensor (or workspace) in global memory.
@@ -85,11 +108,17 @@ class GlobalMemory {
   explicit GlobalMemory(std::vector<Region> regions);
   const std::uint8_t* read(std::uint64_t address, std::uint64_t bytes) const;
   std::uint8_t* write(std::uint64_t address, std::uint64_t bytes) const;
+  // Whether a tensor has the whole range, and if not, where the range lies.
+  bool contains(std::uint64_t address, std::uint64_t bytes) const { return lookup(address, bytes) != nullptr; }
+  std::string place(std::uint64_t address) const;
+  // The part of a range that one tensor has: the tensor at its beginning, or the next one.
+  std::pair<std::uint64_t, std::uint64_t> part_inside(std::uint64_t address, std::uint64_t bytes) const;
   bool scratch(std::uint64_t address, std::uint64_t bytes) const {
     return find(address, bytes, "writes").scratch;
   }
 
  private:
+  const Region* lookup(std::uint64_t address, std::uint64_t bytes) const;
   const Region& find(std::uint64_t address, std::uint64_t bytes, const char* verb) const;
   std::vector<Region> regions_;  // by address
 };

@@ -114,6 +114,9 @@ NB_MODULE(_aicore, m) {
   nb::class_<Outcome>(m, "Outcome")
       .def_ro("fault", &Outcome::fault)
       .def_ro("instructions", &Outcome::instructions)
+      .def_prop_ro("speculative_reads", [](const Outcome& self) { return self.speculation.count; })
+      .def_prop_ro("speculative_line", [](const Outcome& self) { return self.speculation.line; })
+      .def_prop_ro("speculative_text", [](const Outcome& self) { return self.speculation.text; })
       .def_ro("trace", &Outcome::trace);
 
   m.def("run", &run_launch, nb::arg("aic"), nb::arg("aiv"), nb::arg("arguments"),

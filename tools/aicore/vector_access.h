@@ -108,13 +108,60 @@ inline bool block_range(const Lanes& lanes, unsigned first, unsigned per_block, 
   return begin < end;
 }
 
+// The undefined bits of a repeat's elements.
+class UndefinedLanes {
+ public:
+  bool any() const { return any_; }
+  std::uint64_t operator[](unsigned lane) const { return any_ ? bits_[lane] : 0; }
+  void set(unsigned lane, std::uint64_t bits) {
+    if (!any_) {
+      if (bits == 0) return;
+      any_ = true;
+      bits_.fill(0);
+    }
+    bits_[lane] = bits;
+  }
+  void clear() { any_ = false; }
+  // Elements with an undefined bit become undefined as a whole: the result of anything but logic.
+  void spread() {
+    if (!any_) return;
+    for (std::uint64_t& bits : bits_) bits = bits == 0 ? 0 : ~0ULL;
+  }
+  // What depends on two operands.
+  void join(const UndefinedLanes& other) {
+    if (!other.any_) return;
+    for (unsigned lane = 0; lane < kRepeatBytes; ++lane) set(lane, (*this)[lane] | other.bits_[lane]);
+  }
+
+ private:
+  bool any_ = false;
+  std::array<std::uint64_t, kRepeatBytes> bits_;  // valid when `any_`
+};
+
+// `count` elements at an address, as lanes from `first` on; without `undefined` all must be defined.
+template <class T>
+const std::uint8_t* read_lanes(Core& core, std::uint64_t address, unsigned first, unsigned count,
+                               std::size_t alignment, UndefinedLanes* undefined) {
+  if (undefined == nullptr) return core.ub.read(address, count * sizeof(T), alignment);
+  const View view = core.ub.view(address, count * sizeof(T), sizeof(T), alignment);
+  if (view.undefined == nullptr) return view.data;
+  for (unsigned at = 0; at < count; ++at) {
+    std::uint64_t bits = 0;
+    std::memcpy(&bits, view.undefined + at * sizeof(T), sizeof(T));
+    undefined->set(first + at, bits);
+  }
+  return view.data;
+}
+
 // Copies a repeat's elements out of UB; lanes that take no part are left alone.
 template <class T>
-void gather(Core& core, const Operand& operand, std::uint64_t repeat, const Lanes& lanes, T* out) {
+void gather(Core& core, const Operand& operand, std::uint64_t repeat, const Lanes& lanes, T* out,
+            UndefinedLanes* undefined = nullptr) {
+  if (undefined != nullptr) undefined->clear();
   constexpr unsigned kPerBlock = kVectorBlock / sizeof(T);
   const std::uint64_t start = operand.address + repeat * operand.repeat_stride * kVectorBlock;
   if (lanes.all && operand.block_stride == 1) {
-    std::memcpy(out, core.ub.read(start, lanes.count * sizeof(T)), lanes.count * sizeof(T));
+    std::memcpy(out, read_lanes<T>(core, start, 0, lanes.count, 0, undefined), lanes.count * sizeof(T));
     return;
   }
   for (unsigned first = 0; first < lanes.count; first += kPerBlock) {
@@ -122,8 +169,8 @@ void gather(Core& core, const Operand& operand, std::uint64_t repeat, const Lane
     if (!block_range(lanes, first, kPerBlock, begin, end)) continue;
     const std::uint64_t block = start + first / kPerBlock * operand.block_stride * kVectorBlock;
     core.ub.require_aligned(block, kVectorBlock);
-    const std::uint8_t* in =
-        core.ub.read(block + (begin - first) * sizeof(T), (end - begin) * sizeof(T), sizeof(T));
+    const std::uint8_t* in = read_lanes<T>(core, block + (begin - first) * sizeof(T), begin, end - begin,
+                                           sizeof(T), undefined);
     std::memcpy(out + begin, in, (end - begin) * sizeof(T));
   }
 }
@@ -150,6 +197,29 @@ void scatter(Core& core, const Operand& operand, std::uint64_t repeat, const Lan
       if (!lanes[lane]) continue;
       std::memcpy(core.ub.write(block + (lane - first) * sizeof(T), sizeof(T), sizeof(T)), in + lane, sizeof(T));
     }
+  }
+}
+
+// One element, just written, some of whose bits are undefined.
+template <class T>
+void mark_element(Core& core, std::uint64_t address, std::uint64_t bits) {
+  std::uint8_t bytes[sizeof bits];
+  std::memcpy(bytes, &bits, sizeof bits);
+  core.ub.mark(address, sizeof(T), bytes);
+}
+
+// The same for lanes with undefined bits.
+template <class T>
+void scatter(Core& core, const Operand& operand, std::uint64_t repeat, const Lanes& lanes, const T* in,
+             const UndefinedLanes& undefined) {
+  scatter(core, operand, repeat, lanes, in);
+  if (!undefined.any()) return;
+  constexpr unsigned kPerBlock = kVectorBlock / sizeof(T);
+  const std::uint64_t start = operand.address + repeat * operand.repeat_stride * kVectorBlock;
+  for (unsigned lane = 0; lane < lanes.count; ++lane) {
+    if (undefined[lane] == 0 || !lanes[lane]) continue;
+    const std::uint64_t block = start + lane / kPerBlock * operand.block_stride * kVectorBlock;
+    mark_element<T>(core, block + lane % kPerBlock * sizeof(T), undefined[lane]);
   }
 }
 

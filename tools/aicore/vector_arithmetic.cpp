@@ -91,6 +91,24 @@ inline T apply(T a) {
   }
 }
 
+template <class Op>
+constexpr bool kIsLogic = std::is_same_v<Op, And> || std::is_same_v<Op, Or> || std::is_same_v<Op, Not>;
+
+// Which bits of `Op`'s result are undefined. A defined 0 decides AND, a defined 1 OR.
+template <class Op, class T, std::size_t N>
+void combine(UndefinedLanes& left, const UndefinedLanes& right, const T (&a)[N], const T (&b)[N]) {
+  if constexpr (!kIsLogic<Op>) {
+    left.join(right);
+    left.spread();
+  } else {
+    constexpr std::uint64_t kFlip = std::is_same_v<Op, Or> ? ~0ULL : 0;
+    for (unsigned lane = 0; lane < N; ++lane) {
+      const std::uint64_t u = left[lane], v = right[lane], x = a[lane] ^ kFlip, y = b[lane] ^ kFlip;
+      left.set(lane, (u & v) | (u & y) | (x & v));
+    }
+  }
+}
+
 template <class Op, class T>
 void binary(Core& core, std::uint64_t target, std::uint64_t left, std::uint64_t right,
             std::uint64_t configuration) {
@@ -98,33 +116,37 @@ void binary(Core& core, std::uint64_t target, std::uint64_t left, std::uint64_t 
   const BinaryFields fields(configuration, target, left, right);
   const Repeats repeats(core, kWidth, fields.repeat);
   T a[kWidth] = {}, b[kWidth] = {};
+  UndefinedLanes undefined, right_undefined;
   for (std::uint64_t repeat = 0; repeat < repeats.count(); ++repeat) {
     const Lanes lanes = repeats.lanes(repeat);
-    gather(core, fields.left, repeat, lanes, a);
-    gather(core, fields.right, repeat, lanes, b);
+    gather(core, fields.left, repeat, lanes, a, &undefined);
+    gather(core, fields.right, repeat, lanes, b, &right_undefined);
+    if (undefined.any() || right_undefined.any()) combine<Op>(undefined, right_undefined, a, b);
     for (unsigned lane = 0; lane < lanes.count; ++lane) a[lane] = apply<Op, T>(a[lane], b[lane]);
-    scatter(core, fields.target, repeat, lanes, a);
+    scatter(core, fields.target, repeat, lanes, a, undefined);
   }
 }
 
-template <class T, class F>
+template <class T, bool kLogic = false, class F>
 void unary_loop(Core& core, std::uint64_t target, std::uint64_t source, std::uint64_t configuration,
                 F function) {
   constexpr unsigned kWidth = kRepeatBytes / sizeof(T);
   const UnaryFields fields(configuration, target, source);
   const Repeats repeats(core, kWidth, fields.repeat);
   T a[kWidth] = {};
+  UndefinedLanes undefined;
   for (std::uint64_t repeat = 0; repeat < repeats.count(); ++repeat) {
     const Lanes lanes = repeats.lanes(repeat);
-    gather(core, fields.source, repeat, lanes, a);
+    gather(core, fields.source, repeat, lanes, a, &undefined);
+    if constexpr (!kLogic) undefined.spread();
     for (unsigned lane = 0; lane < lanes.count; ++lane) a[lane] = function(a[lane]);
-    scatter(core, fields.target, repeat, lanes, a);
+    scatter(core, fields.target, repeat, lanes, a, undefined);
   }
 }
 
 template <class Op, class T>
 void unary(Core& core, std::uint64_t target, std::uint64_t source, std::uint64_t configuration) {
-  unary_loop<T>(core, target, source, configuration, [](T a) { return apply<Op, T>(a); });
+  unary_loop<T, kIsLogic<Op>>(core, target, source, configuration, [](T a) { return apply<Op, T>(a); });
 }
 
 // The scalar of 16-bit floats lies in the low half of the register.

@@ -33,23 +33,38 @@ bool compare(T a, T b) {
 // Results of all repeats follow each other in UB, lowest bit first. Masks do not apply; a count gives
 // the number of repeats, which are compared whole.
 template <class T>
-void store_bits(Core& core, std::uint64_t target, std::uint64_t repeat, const bool* bits) {
+void store_bits(Core& core, std::uint64_t target, std::uint64_t repeat, const bool* bits,
+                const UndefinedLanes& undefined) {
   constexpr unsigned kWidth = kRepeatBytes / sizeof(T);
-  std::uint8_t packed[kWidth / 8] = {};
+  std::uint8_t packed[kWidth / 8] = {}, unknown[kWidth / 8] = {};
   for (unsigned lane = 0; lane < kWidth; ++lane) {
     packed[lane / 8] = static_cast<std::uint8_t>(packed[lane / 8] | bits[lane] << (lane % 8));
   }
-  std::memcpy(core.ub.write(target + repeat * sizeof packed, sizeof packed, 1), packed, sizeof packed);
+  const std::uint64_t at = target + repeat * sizeof packed;
+  std::memcpy(core.ub.write(at, sizeof packed, 1), packed, sizeof packed);
+  if (!undefined.any()) return;
+  for (unsigned lane = 0; lane < kWidth; ++lane) {
+    unknown[lane / 8] = static_cast<std::uint8_t>(unknown[lane / 8] | (undefined[lane] != 0) << (lane % 8));
+  }
+  core.ub.mark(at, sizeof unknown, unknown);
 }
 
-// Reading poison here is harmless: whole repeats are compared, of which the library uses a part.
+// Whole repeats are compared, of which the library uses a part: elements that nobody wrote are no
+// fault here, their bits are undefined. Adds to `undefined`.
 template <class T>
-void gather_whole(Core& core, const Operand& operand, std::uint64_t repeat, T* out) {
+void gather_whole(Core& core, const Operand& operand, std::uint64_t repeat, T* out, UndefinedLanes& undefined) {
   constexpr unsigned kPerBlock = kVectorBlock / sizeof(T);
   const std::uint64_t start = operand.address + repeat * operand.repeat_stride * kVectorBlock;
   for (unsigned block = 0; block < 8; ++block) {
     const std::uint64_t at = start + block * operand.block_stride * kVectorBlock;
-    std::memcpy(out + block * kPerBlock, core.ub.peek(at, kVectorBlock), kVectorBlock);
+    const View view = core.ub.peek(at, kVectorBlock);
+    std::memcpy(out + block * kPerBlock, view.data, kVectorBlock);
+    if (view.undefined == nullptr) continue;
+    for (unsigned lane = 0; lane < kPerBlock; ++lane) {
+      std::uint64_t bits = 0;
+      std::memcpy(&bits, view.undefined + lane * sizeof(T), sizeof(T));
+      if (bits != 0) undefined.set(block * kPerBlock + lane, bits);
+    }
   }
 }
 
@@ -62,11 +77,13 @@ void compare_vectors(Core& core, std::uint64_t target, std::uint64_t left, std::
   T a[kWidth], b[kWidth];
   bool bits[kWidth];
   const std::uint64_t repeats = Repeats(core, kWidth, fields.repeat).count();
+  UndefinedLanes undefined;
   for (std::uint64_t repeat = 0; repeat < repeats; ++repeat) {
-    gather_whole(core, fields.left, repeat, a);
-    gather_whole(core, fields.right, repeat, b);
+    undefined.clear();
+    gather_whole(core, fields.left, repeat, a, undefined);
+    gather_whole(core, fields.right, repeat, b, undefined);
     for (unsigned lane = 0; lane < kWidth; ++lane) bits[lane] = compare<kCompare>(a[lane], b[lane]);
-    store_bits<T>(core, target, repeat, bits);
+    store_bits<T>(core, target, repeat, bits, undefined);
   }
 }
 
@@ -79,10 +96,12 @@ void compare_with(Core& core, std::uint64_t target, std::uint64_t source, T righ
   T a[kWidth];
   bool bits[kWidth];
   const std::uint64_t repeats = Repeats(core, kWidth, fields.repeat).count();
+  UndefinedLanes undefined;
   for (std::uint64_t repeat = 0; repeat < repeats; ++repeat) {
-    gather_whole(core, fields.source, repeat, a);
+    undefined.clear();
+    gather_whole(core, fields.source, repeat, a, undefined);
     for (unsigned lane = 0; lane < kWidth; ++lane) bits[lane] = compare<kCompare>(a[lane], right);
-    store_bits<T>(core, target, repeat, bits);
+    store_bits<T>(core, target, repeat, bits, undefined);
   }
 }
 
@@ -101,8 +120,18 @@ void compare_integer(Core& core, std::uint64_t target, std::uint64_t source, std
   compare_with<kCompare>(core, target, source, static_cast<std::int32_t>(value), configuration);
 }
 
-bool mask_bit(Core& core, std::uint64_t address, std::uint64_t index) {
-  return (*core.ub.read(address + index / 8, 1, 1) >> (index % 8)) & 1;
+struct MaskBit {
+  bool set, defined;
+};
+MaskBit mask_bit(Core& core, std::uint64_t address, std::uint64_t index) {
+  const View view = core.ub.view(address + index / 8, 1, 1, 1);
+  const auto bit = [index](std::uint8_t byte) { return ((byte >> (index % 8)) & 1) != 0; };
+  return {bit(*view.data), view.undefined == nullptr || !bit(*view.undefined)};
+}
+// The register's bits; it holds what 8 bytes of UB held.
+MaskBit register_bit(const Core& core, unsigned lane) {
+  if (lane >= 64) return {((core.compare_mask_high >> (lane - 64)) & 1) != 0, true};
+  return {((core.compare_mask >> lane) & 1) != 0, ((core.compare_mask_undefined >> lane) & 1) == 0};
 }
 
 // Mode 0: mask of one repeat in the CMPMASK register, for every repeat. Mode 1: right is the mask,
@@ -117,24 +146,31 @@ void select(Core& core, std::uint64_t target, std::uint64_t left, std::uint64_t 
   if (mode > 2) refuse_field("mode", mode, "the library's and AscendC's modes are 0, 1 and 2");
   const Repeats repeats(core, kWidth, fields.repeat);
   const std::uint64_t masks = mode == 1 ? right : core.compare_mask;
+  if (mode == 2 && core.compare_mask_undefined != 0) throw Fault{"poison", "the mask's address is undefined"};
   T a[kWidth] = {}, b[kWidth] = {};
+  UndefinedLanes undefined, other;
   for (std::uint64_t repeat = 0; repeat < repeats.count(); ++repeat) {
     const Lanes lanes = repeats.lanes(repeat);
-    gather(core, fields.left, repeat, lanes, a);
+    gather(core, fields.left, repeat, lanes, a, &undefined);
     if (mode == 1) {
       T scalar;
       std::memcpy(&scalar, &core.compare_mask, sizeof(T));
       std::fill_n(b, kWidth, scalar);
+      const std::uint64_t bits = core.compare_mask_undefined << (64 - 8 * sizeof(T));
+      for (unsigned lane = 0; bits != 0 && lane < kWidth; ++lane) other.set(lane, ~0ULL);
     } else {
-      gather(core, fields.right, repeat, lanes, b);
+      gather(core, fields.right, repeat, lanes, b, &other);
     }
     for (unsigned lane = 0; lane < lanes.count; ++lane) {
       if (!lanes[lane]) continue;
-      const bool take = mode == 0 ? (lane < 64 ? core.compare_mask >> lane : core.compare_mask_high >> (lane - 64)) & 1
-                                  : mask_bit(core, masks, repeat * kWidth + lane);
-      if (!take) a[lane] = b[lane];
+      const MaskBit bit = mode == 0 ? register_bit(core, lane) : mask_bit(core, masks, repeat * kWidth + lane);
+      if (!bit.set) {
+        a[lane] = b[lane];
+        if (undefined.any() || other.any()) undefined.set(lane, other[lane]);
+      }
+      if (!bit.defined) undefined.set(lane, ~0ULL);
     }
-    scatter(core, fields.target, repeat, lanes, a);
+    scatter(core, fields.target, repeat, lanes, a, undefined);
   }
 }
 

@@ -83,13 +83,15 @@ void vconv(Core& core, std::uint64_t target, std::uint64_t source, std::uint64_t
   const bool cut = field(core.control, kCutBit, kCutBit + 1);
   In in[kWidth] = {};
   Out out[kWidth] = {};
+  UndefinedLanes undefined;
   for (std::uint64_t repeat = 0; repeat < repeats.count(); ++repeat) {
     const Lanes lanes = repeats.lanes(repeat);
-    gather(core, fields.source, repeat, lanes, in);
+    gather(core, fields.source, repeat, lanes, in, &undefined);
+    undefined.spread();
     for (unsigned lane = 0; lane < lanes.count; ++lane) {
       out[lane] = convert<In, Out, kRounding>(in[lane], cut);
     }
-    scatter(core, fields.target, repeat, lanes, out);
+    scatter(core, fields.target, repeat, lanes, out, undefined);
   }
 }
 

@@ -12,6 +12,23 @@ constexpr std::uint64_t round_up(std::uint64_t bytes) {
   return (bytes + kVectorBlock - 1) / kVectorBlock * kVectorBlock;
 }
 
+// Where a mask is false the vendor's compiler still moves, also from outside the tensors: what would
+// come from there is undefined.
+void copy_in(Core& core, std::uint64_t source, std::uint64_t bytes, std::uint64_t target, std::uint8_t* out) {
+  const auto* in = reinterpret_cast<const std::uint8_t*>(source);
+  if (bytes == 0) return;
+  if (core.gm->contains(source, bytes)) {
+    std::memcpy(out, in, bytes);
+    return;
+  }
+  core.speculate(source, bytes);
+  const auto [from, to] = core.gm->part_inside(source, bytes);
+  std::memset(out, 0xFF, bytes);  // a NaN, if anybody looked
+  std::memcpy(out + from, in + from, to - from);
+  core.ub.mark(target, from);
+  core.ub.mark(target + to, bytes - to);
+}
+
 // Bursts of bytes from global memory, each to whole blocks of UB, with elements of the pad value
 // before and after. What is left of the last block is undefined.
 template <class T>
@@ -25,12 +42,12 @@ void to_ub(Core& core, std::uint64_t target, std::uint64_t source, std::uint64_t
   const T pad = static_cast<T>(core.pad_value);
   const std::uint64_t whole = round_up(before + bytes + after);
   for (std::uint64_t burst = 0; burst < bursts; ++burst) {
-    const std::uint8_t* in = core.gm->read(source + burst * (bytes + source_gap), bytes);
+    const std::uint64_t from = source + burst * (bytes + source_gap);
     const std::uint64_t at = target + burst * (whole + target_gap);
     core.ub.require_aligned(at, kVectorBlock);
     std::uint8_t* out = core.ub.write(at, before + bytes + after);
     for (std::uint64_t byte = 0; byte < before; byte += sizeof(T)) std::memcpy(out + byte, &pad, sizeof(T));
-    std::memcpy(out + before, in, bytes);
+    copy_in(core, from, bytes, at + before, out + before);
     for (std::uint64_t byte = 0; byte < after; byte += sizeof(T)) {
       std::memcpy(out + before + bytes + byte, &pad, sizeof(T));
     }
@@ -44,8 +61,12 @@ void from_ub(Core& core, std::uint64_t target, std::uint64_t source, std::uint64
   const std::uint64_t source_gap = field(gaps, 0, 32) * kVectorBlock, target_gap = field(gaps, 32, 64);
   only(configuration, mask_of(4, 37), "configuration");
   for (std::uint64_t burst = 0; burst < bursts; ++burst) {
-    const std::uint8_t* in = core.ub.read(source + burst * (round_up(bytes) + source_gap), bytes);
-    store_to_global(core, target + burst * (bytes + target_gap), in, bytes);
+    const View in = core.ub.view(source + burst * (round_up(bytes) + source_gap), bytes, 1);
+    const std::uint64_t at = target + burst * (bytes + target_gap);
+    if (in.undefined != nullptr && !core.gm->scratch(at, bytes)) {
+      throw Fault{"poison", "stores an undefined value to a tensor", "GM", at, bytes};
+    }
+    store_to_global(core, at, in.data, bytes);
   }
 }
 
@@ -94,17 +115,19 @@ void broadcast_blocks(Core& core, std::uint64_t target, std::uint64_t source,
   only(configuration, mask_of(0, 16) | mask_of(32, 40) | mask_of(52, 64), "configuration");
   for (std::uint64_t repeat = 0; repeat < fields.repeat; ++repeat) {
     T in[8];
-    std::memcpy(in, core.ub.peek(source + repeat * sizeof in, sizeof in), sizeof in);
+    const View view = core.ub.peek(source + repeat * sizeof in, sizeof in);
+    std::memcpy(in, view.data, sizeof in);
     for (unsigned block = 0; block < 8; ++block) {
       const std::uint64_t at =
           target + (repeat * fields.target.repeat_stride + block * fields.target.block_stride) * kVectorBlock;
-      // An element that nobody wrote gives a block that nobody wrote.
-      if (!core.ub.written(source + repeat * sizeof in + block * sizeof(T), sizeof(T))) {
-        core.ub.scramble(at, kVectorBlock);
-        continue;
-      }
       T* out = reinterpret_cast<T*>(core.ub.write(at, kVectorBlock));
       std::fill_n(out, kPerBlock, in[block]);
+      // An undefined element gives an undefined block.
+      if (view.undefined == nullptr) continue;
+      const std::uint8_t* bits = view.undefined + block * sizeof(T);
+      if (std::any_of(bits, bits + sizeof(T), [](std::uint8_t byte) { return byte != 0; })) {
+        core.ub.mark(at, kVectorBlock, nullptr, view.origin(block * sizeof(T)));
+      }
     }
   }
 }

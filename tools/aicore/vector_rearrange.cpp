@@ -35,27 +35,30 @@ struct TransposeFields {
   std::uint64_t target_step, source_step, repeat;
 };
 
-// The 16 blocks that one repeat reads, with what is known of them: tiles are often filled in part only,
-// and what nobody wrote moves along as such.
+// The 16 blocks that one repeat reads, with their undefined bits: tiles are often filled in part only,
+// and what is undefined moves along as such.
 template <class T, unsigned kPerBlock>
 struct Tile {
   void load(Core& core, unsigned block, std::uint64_t address) {
     const std::uint64_t bytes = kPerBlock * sizeof(T);
-    std::memcpy(values[block], core.ub.peek(address, bytes), bytes);
-    const bool whole = core.ub.written(address, bytes);
-    for (unsigned at = 0; at < kPerBlock; ++at) {
-      known[block][at] = whole || core.ub.written(address + at * sizeof(T), sizeof(T));
-    }
+    const View view = core.ub.peek(address, bytes);
+    std::memcpy(values[block], view.data, bytes);
+    undefined[block] = view.undefined != nullptr;
+    if (!undefined[block]) return;
+    std::memcpy(bits[block], view.undefined, bytes);
+    for (unsigned at = 0; at < kPerBlock; ++at) origin[block][at] = view.origin(at * sizeof(T));
   }
   void store(Core& core, unsigned block, unsigned at, std::uint64_t address) const {
-    if (known[block][at]) {
-      std::memcpy(core.ub.write(address, sizeof(T), sizeof(T)), &values[block][at], sizeof(T));
-    } else {
-      core.ub.scramble(address, sizeof(T));
-    }
+    std::memcpy(core.ub.write(address, sizeof(T), sizeof(T)), &values[block][at], sizeof(T));
+    if (!undefined[block] || bits[block][at] == 0) return;
+    std::uint8_t unknown[sizeof(T)];
+    std::memcpy(unknown, &bits[block][at], sizeof(T));
+    core.ub.mark(address, sizeof(T), unknown, origin[block][at]);
   }
   T values[16][kPerBlock];
-  bool known[16][kPerBlock];
+  T bits[16][kPerBlock];
+  bool undefined[16];
+  Origin origin[16][kPerBlock];
 };
 
 // 16 blocks of 16 elements, or of 8 elements of 32 bits: each element goes to the place that swaps
@@ -124,14 +127,15 @@ void gather_elements(Core& core, std::uint64_t target, std::uint64_t offsets, st
   for (std::uint64_t repeat = 0; repeat < repeats.count(); ++repeat) {
     const Lanes lanes = repeats.lanes(repeat);
     T values[kWidth] = {};
+    UndefinedLanes undefined;
     for (unsigned lane = 0; lane < lanes.count; ++lane) {
       if (!lanes[lane]) continue;
       std::uint32_t offset = 0;
       std::memcpy(&offset, core.ub.read(offsets + (repeat * kWidth + lane) * 4, 4, 4), 4);
       const std::uint64_t from = short_address(core, base + offset);
-      std::memcpy(&values[lane], core.ub.read(from, sizeof(T), sizeof(T)), sizeof(T));
+      std::memcpy(&values[lane], read_lanes<T>(core, from, lane, 1, sizeof(T), &undefined), sizeof(T));
     }
-    scatter(core, out, repeat, lanes, values);
+    scatter(core, out, repeat, lanes, values, undefined);
   }
 }
 

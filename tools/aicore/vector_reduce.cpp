@@ -39,6 +39,15 @@ inline float tree_sum(float* values, unsigned count) {
   return values[0];
 }
 
+// Whether a result of lanes [first, end) is undefined: one of those that take part is.
+bool depends(const Lanes& lanes, const UndefinedLanes& undefined, unsigned first, unsigned end) {
+  if (!undefined.any()) return false;
+  for (unsigned lane = first; lane < end; ++lane) {
+    if (lanes[lane] && undefined[lane] != 0) return true;
+  }
+  return false;
+}
+
 // Mode 0: one sum for each repeat. Mode 1: one sum of all repeats, to the register ACC_VAL alone.
 template <class T>
 void sum(Core& core, std::uint64_t target, std::uint64_t source, std::uint64_t configuration,
@@ -47,19 +56,27 @@ void sum(Core& core, std::uint64_t target, std::uint64_t source, std::uint64_t c
   if (mode > 1) refuse_field("mode", mode);
   const ReduceFields fields(configuration, source);
   const Repeats repeats(core, kWidth, fields.repeat);
+  UndefinedLanes undefined;
   float total = 0;
+  bool total_undefined = false;
   for (std::uint64_t repeat = 0; repeat < repeats.count(); ++repeat) {
     const Lanes lanes = repeats.lanes(repeat);
     T in[kWidth] = {};
     float values[kWidth] = {};
-    gather(core, fields.source, repeat, lanes, in);
+    gather(core, fields.source, repeat, lanes, in, &undefined);
     for (unsigned lane = 0; lane < lanes.count; ++lane) values[lane] = lanes[lane] ? to_float(in[lane]) : 0;
     const T result = from_float<T>(tree_sum(values, kWidth));
     total += to_float(result);
+    const bool is_undefined = depends(lanes, undefined, 0, kWidth);
+    total_undefined |= is_undefined;
     if (mode == 1) continue;
-    std::memcpy(core.ub.write(target + repeat * fields.target_stride * sizeof(T), sizeof(T), sizeof(T)), &result, sizeof(T));
+    const std::uint64_t at = target + repeat * fields.target_stride * sizeof(T);
+    std::memcpy(core.ub.write(at, sizeof(T), sizeof(T)), &result, sizeof(T));
+    if (is_undefined) core.ub.mark(at, sizeof(T));
   }
-  if (mode == 1) core.accumulator = bits_of(from_float<T>(total));
+  if (mode == 0) return;
+  core.accumulator = bits_of(from_float<T>(total));
+  core.accumulator_undefined = total_undefined;
 }
 
 template <class T, bool kMax>
@@ -75,14 +92,15 @@ void extreme(Core& core, std::uint64_t target, std::uint64_t source, std::uint64
   if (order > 3) refuse_field("order", order);
   const ReduceFields fields(configuration, source);
   const Repeats repeats(core, kWidth, fields.repeat);
+  UndefinedLanes undefined;
   const std::uint64_t results = order < 2 ? 2 : 1;
   T overall{};
   std::uint64_t overall_index = 0;
-  bool found = false;
+  bool found = false, overall_undefined = false;
   for (std::uint64_t repeat = 0; repeat < repeats.count(); ++repeat) {
     const Lanes lanes = repeats.lanes(repeat);
     T in[kWidth] = {};
-    gather(core, fields.source, repeat, lanes, in);
+    gather(core, fields.source, repeat, lanes, in, &undefined);
     unsigned best = kWidth;
     for (unsigned lane = 0; lane < lanes.count; ++lane) {
       if (lanes[lane] && (best == kWidth || better<T, kMax>(to_float(in[lane]), to_float(in[best])))) best = lane;
@@ -98,7 +116,11 @@ void extreme(Core& core, std::uint64_t target, std::uint64_t source, std::uint64
     const std::uint64_t at = target + repeat * fields.target_stride * results * sizeof(T);
     std::uint8_t* out = core.ub.write(at, results * sizeof(T), sizeof(T));
     for (std::uint64_t part = 0; part < results; ++part) std::memcpy(out + part * sizeof(T), &words[part], sizeof(T));
+    if (!depends(lanes, undefined, 0, kWidth)) continue;
+    core.ub.mark(at, results * sizeof(T));
+    overall_undefined = true;
   }
+  core.max_min_undefined = overall_undefined;
   core.max_min = bits_of(overall) | overall_index << 32;
 }
 
@@ -110,10 +132,11 @@ void block_reduce(Core& core, std::uint64_t target, std::uint64_t source, std::u
   constexpr unsigned kWidth = kRepeatBytes / sizeof(T), kPerBlock = kVectorBlock / sizeof(T);
   const ReduceFields fields(configuration, source);
   const Repeats repeats(core, kWidth, fields.repeat);
+  UndefinedLanes undefined;
   for (std::uint64_t repeat = 0; repeat < repeats.count(); ++repeat) {
     const Lanes lanes = repeats.lanes(repeat);
     T in[kWidth] = {};
-    gather(core, fields.source, repeat, lanes, in);
+    gather(core, fields.source, repeat, lanes, in, &undefined);
     for (unsigned block = 0; block < 8; ++block) {
       float values[kPerBlock] = {};
       bool any = false;
@@ -128,6 +151,7 @@ void block_reduce(Core& core, std::uint64_t target, std::uint64_t source, std::u
       const T result = from_float<T>(kGroup == Group::kAdd ? tree_sum(values, kPerBlock) : best);
       const std::uint64_t at = target + (repeat * fields.target_stride * 8 + block) * sizeof(T);
       std::memcpy(core.ub.write(at, sizeof(T), sizeof(T)), &result, sizeof(T));
+      if (depends(lanes, undefined, block * kPerBlock, (block + 1) * kPerBlock)) core.ub.mark(at, sizeof(T));
     }
   }
 }
@@ -138,10 +162,11 @@ void pair_sum(Core& core, std::uint64_t target, std::uint64_t source, std::uint6
   constexpr unsigned kWidth = kRepeatBytes / sizeof(T);
   const ReduceFields fields(configuration, source);
   const Repeats repeats(core, kWidth, fields.repeat);
+  UndefinedLanes undefined;
   for (std::uint64_t repeat = 0; repeat < repeats.count(); ++repeat) {
     const Lanes lanes = repeats.lanes(repeat);
     T in[kWidth] = {};
-    gather(core, fields.source, repeat, lanes, in);
+    gather(core, fields.source, repeat, lanes, in, &undefined);
     for (unsigned pair = 0; pair < kWidth / 2; ++pair) {
       if (!lanes[2 * pair] && !lanes[2 * pair + 1]) continue;
       const float left = lanes[2 * pair] ? to_float(in[2 * pair]) : 0;
@@ -149,6 +174,7 @@ void pair_sum(Core& core, std::uint64_t target, std::uint64_t source, std::uint6
       const T result = from_float<T>(left + right);
       const std::uint64_t at = target + repeat * fields.target_stride * (kRepeatBytes / 2) + pair * sizeof(T);
       std::memcpy(core.ub.write(at, sizeof(T), sizeof(T)), &result, sizeof(T));
+      if (depends(lanes, undefined, 2 * pair, 2 * pair + 2)) core.ub.mark(at, sizeof(T));
     }
   }
 }

@@ -42,10 +42,17 @@ class KernelFault(KernelError):
 
 @dataclass(frozen=True)
 class RunReport:
-    """What one launch did."""
+    """What one launch did.
+
+    `speculative_reads` counts reads outside the launch's tensors, which give undefined values; the
+    first is on the kernel's line `speculative_line` and does what `speculative_text` says.
+    """
 
     blocks: int
     instructions: int
+    speculative_reads: int = 0
+    speculative_line: int = 0
+    speculative_text: str = ""
     trace: list[Any] = field(default_factory=list)
 
 
@@ -117,7 +124,14 @@ class EmulatedKernel:
         )
         if outcome.fault is not None:
             raise KernelFault(self.name, outcome.fault)
-        return RunReport(blocks, outcome.instructions, outcome.trace)
+        return RunReport(
+            blocks,
+            outcome.instructions,
+            outcome.speculative_reads,
+            outcome.speculative_line,
+            outcome.speculative_text,
+            outcome.trace,
+        )
 
     def _require_cores(self, blocks: int) -> None:
         """Blocks that wait for each other must all have a core of their own."""
@@ -130,12 +144,11 @@ class EmulatedKernel:
             )
 
     def _entries(self, *, checks: bool) -> dict[str, CompiledEntry]:
-        """Compiled code for each core kind; with checks it announces its scalar accesses."""
+        """Compiled code for each core kind, which announces its scalar accesses."""
         if checks not in self._compiled:
             self._compiled[checks] = {
                 core: CompiledEntry(
-                    announce_scalar_accesses(self._texts[core]) if checks else self._texts[core],
-                    name,
+                    announce_scalar_accesses(self._texts[core], name, checks=checks), name
                 )
                 for core, name in self.facts.entries.items()
             }

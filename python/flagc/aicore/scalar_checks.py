@@ -1,11 +1,9 @@
-"""Makes compiled code announce its scalar loads and stores of global and on-chip memory.
+"""Makes compiled code announce its scalar accesses and follow undefined values.
 
 Vector and cube instructions check their operands in the engine, but the kernel's own scalar code
-(and the device library's) touches memory directly. Before each such load or store a call of
-`hivm.SCALAR.LOAD(address, bytes, space)` or `hivm.SCALAR.STORE` is inserted.
-
-llvmlite's binding can read a module but not build instructions into it, so the calls go into the
-module's text, at the lines of the instructions that the parsed module names.
+(and the device library's) touches memory directly. Calls of `hivm.SCALAR.LOAD`, `.STORE` and `.USE`
+are put in: a load asks where to load from and which bits there are undefined; a store says which
+bits it stores are; an address, a branch's condition and an instruction's operands must be defined.
 """
 
 from __future__ import annotations
@@ -14,63 +12,253 @@ from typing import Any
 
 import llvmlite.binding as llvm
 
-# Spaces of the AI Core; 0 is the host stack.
-_SPACES = {f"ptr addrspace({space})": space for space in range(1, 7)}
-_BYTES = {"i8": 1, "half": 2, "bfloat": 2, "i16": 2, "i32": 4, "float": 4, "i64": 8, "double": 8}
-_DECLARATIONS = "\n".join(
-    f'declare void @"hivm.SCALAR.{kind}"(i64, i64, i64)' for kind in ("LOAD", "STORE")
+from flagc.aicore.llvm_text import BITS, Function, Instruction, ModuleText, is_local, typed
+from flagc.aicore.llvm_text import reference as ref
+from flagc.aicore.undefined_values import (
+    DIVISIONS,
+    REGISTERS,
+    Rules,
+    divides_safely,
+    follows,
+    never_zero,
+    undefined_values,
 )
 
+# Spaces of the AI Core; 0 is the host stack.
+_SPACES = {f"ptr addrspace({space})": space for space in range(1, 7)}
+_GM = 1
+_INSTRUCTION = "hivm."
+_DECLARATIONS = """
+declare { i64, i64 } @"hivm.SCALAR.LOAD"(i64, i64, i64)
+declare void @"hivm.SCALAR.STORE"(i64, i64, i64, i64)
+declare void @"hivm.SCALAR.READ.BYTES"(i64, i64, i64)
+declare void @"hivm.SCALAR.WRITE.BYTES"(i64, i64, i64)
+declare void @"hivm.SCALAR.USE"(i64, i64)
+declare void @"hivm.UNREACHABLE"()
+declare i64 @"hivm.UNDEFINED.ACC.VAL"()
+declare i64 @"hivm.UNDEFINED.MAX.MIN.CNT"()
+"""
+# What the engine's SCALAR.USE is told.
+_ADDRESS, _BRANCH, _STACK, _CALL = range(4)
+_COPIES = ("llvm.memset.", "llvm.memcpy.", "llvm.memmove.")
+_SILENT = ("llvm.lifetime.", "llvm.assume", "llvm.experimental.noalias", "llvm.dbg.")
 
-def announce_scalar_accesses(text: str) -> str:
-    """LLVM IR text with a call before each scalar access of a memory of the AI Core."""
+
+def announce_scalar_accesses(text: str, entry: str, *, checks: bool = True) -> str:
+    """LLVM IR text of a kernel with the calls; `entry` is the kernel's function.
+
+    Without `checks` only what could end the process is changed: loads of global memory ask where to
+    load from, divisions do not trap, and what the optimizer took for unreachable is a fault.
+    """
     module = llvm.parse_assembly(text, llvm.create_context())
-    builder = llvm.create_pass_builder(None, llvm.create_pipeline_tuning_options())
-    passes = llvm.create_new_module_pass_manager()
-    passes.add_instruction_namer_pass()
-    passes.run(module, builder)
-    lines = str(module).splitlines()
-    plain = [_without_metadata(line) for line in lines]
-    calls: dict[int, list[str]] = {}
-    at = 0
-    for function in module.functions:
-        if function.is_declaration:
-            continue
-        for block in function.blocks:
-            for instruction in block.instructions:
-                if instruction.opcode not in ("load", "store"):
-                    continue
-                at = plain.index(_without_metadata(str(instruction)), at)
-                call = _call(instruction, at)
-                if call:
-                    calls[at] = call
-                at += 1
-    if not calls:
-        return text
-    result = []
-    for index, line in enumerate(lines):
-        result += [*calls.get(index, []), line]
-    return "\n".join([*result, _DECLARATIONS])
+    if checks:
+        _inline_where_undefined_values_pass(module, entry)
+    whole = ModuleText(module)
+    edits: dict[int, list[str]] = {}
+    for function in whole.functions:
+        edits |= _Edits(whole, function, function.name == entry, checks).lines()
+    result: list[str] = []
+    for index, line in enumerate(whole.lines):
+        result += edits.get(index, [line])
+    return "\n".join(result) + _DECLARATIONS
 
 
-def _without_metadata(line: str) -> str:
-    """One instruction without what follows it; metadata have other numbers when printed alone."""
-    return line.strip().partition(", !")[0]
+def _inline_where_undefined_values_pass(module: Any, entry: str) -> None:
+    """Inline functions that are given, or return, values which can be undefined."""
+    marked: set[str] = set()
+    while True:
+        own = {f.name: f for f in module.functions if not f.is_declaration}
+        found: set[str] = set()
+        for function in ModuleText(module).functions:
+            values = _values(function, function.name == entry)
+            for instruction in function.instructions:
+                passes = any(is_local(o) and o.name in values for o in instruction.operands)
+                if passes and instruction.called in own:
+                    found.add(instruction.called)
+                if passes and instruction.opcode == "ret" and function.name != entry:
+                    found.add(function.name)
+        if not found - marked:
+            return
+        for name in found - marked:
+            own[name].add_function_attribute("alwaysinline")
+        marked |= found
+        builder = llvm.create_pass_builder(None, llvm.create_pipeline_tuning_options())
+        passes_manager = llvm.create_new_module_pass_manager()
+        passes_manager.add_always_inliner_pass()
+        passes_manager.run(module, builder)
 
 
-def _call(instruction: Any, index: int) -> list[str]:
-    """The lines that announce one access; none for the stack and for vectors."""
-    operands = list(instruction.operands)
-    pointer = operands[-1]
-    space = _SPACES.get(str(pointer.type))
-    kind = str(instruction.type if instruction.opcode == "load" else operands[0].type)
-    if space is None or kind not in _BYTES:
-        return []
-    # A named value, or a constant expression, which prints with its type.
-    value = f'{pointer.type} %"{pointer.name}"' if pointer.name else str(pointer)
-    address = f"%flagc.address.{index}"
-    return [
-        f"  {address} = ptrtoint {value} to i64",
-        f'  call void @"hivm.SCALAR.{instruction.opcode.upper()}"'
-        f"(i64 {address}, i64 {_BYTES[kind]}, i64 {space})",
-    ]
+def _values(function: Function, is_entry: bool) -> set[str]:
+    """Names of a function's values that can be undefined."""
+    nonzero = never_zero(function) if is_entry else set()
+    roots = set()
+    for instruction in function.instructions:
+        if instruction.opcode == "load":
+            found = str(instruction.operands[0].type) in _SPACES and instruction.type in BITS
+        elif instruction.opcode in DIVISIONS:
+            found = not divides_safely(instruction, nonzero) and instruction.type in BITS
+        else:
+            found = instruction.called in REGISTERS
+        if found:
+            roots.add(instruction.name)
+    return undefined_values(function, roots)
+
+
+class _Edits:
+    """The lines of one function that change."""
+
+    def __init__(self, whole: ModuleText, function: Function, is_entry: bool, checks: bool) -> None:
+        self.text = whole.lines
+        self.function = function
+        self.checks = checks
+        self.nonzero = never_zero(function) if is_entry else set()
+        self.rules = Rules(_values(function, is_entry) if checks else set())
+        self.sizes = llvm.create_target_data(str(whole.module.data_layout))
+        self.block = ""
+        self.defined: set[str] = set()  # values that the block's code has been asked about
+
+    def lines(self) -> dict[int, list[str]]:
+        """For each line that changes, what stands there instead."""
+        result = {}
+        for instruction in self.function.instructions:
+            if instruction.block != self.block:
+                self.block, self.defined = instruction.block, set()
+            own = [self.text[instruction.line]]
+            edited = self._edited(instruction, own)
+            if edited is not own:
+                result[instruction.line] = edited
+        return result
+
+    def _edited(self, instruction: Instruction, own: list[str]) -> list[str]:
+        opcode = instruction.opcode
+        if opcode == "load":
+            return self._load(instruction, own)
+        if opcode in DIVISIONS and instruction.type in BITS:
+            return self._division(instruction, own)
+        if opcode == "unreachable":
+            return ['  call void @"hivm.UNREACHABLE"()', *own]
+        if not self.checks:
+            return own
+        if opcode == "store":
+            return self._store(instruction, own)
+        if instruction.called.startswith(_COPIES):
+            return [*self._copy(instruction), *own]
+        if instruction.called in REGISTERS:
+            after = (
+                f'%"undefined {instruction.name}" = call i64 @"{REGISTERS[instruction.called]}"()'
+            )
+            return [*own, f"  {after}"]
+        if instruction.name in self.rules.values and follows(instruction):
+            return [*own, *self.rules.result(instruction)]
+        uses = self._uses_of(instruction)
+        return [*uses, *own] if uses else own
+
+    def _load(self, instruction: Instruction, own: list[str]) -> list[str]:
+        (pointer,) = instruction.operands
+        space = _SPACES.get(str(pointer.type), 0)
+        if not space or (space != _GM and not self.checks) or "atomic" in own[0]:
+            return own
+        lines = self._use([pointer], _ADDRESS)
+        rules, name, kind = self.rules, instruction.name, instruction.type
+        address = rules.temporary(lines, f"ptrtoint {typed(pointer)} to i64")
+        size = self.sizes.get_abi_size(instruction.value.type)
+        operands = f"i64 {address}, i64 {size}, i64 {space}"
+        found = rules.temporary(lines, f'call {{ i64, i64 }} @"hivm.SCALAR.LOAD"({operands})')
+        place = rules.temporary(lines, f"extractvalue {{ i64, i64 }} {found}, 0")
+        source = rules.temporary(lines, f"inttoptr i64 {place} to ptr")
+        lines.append(f'  %"{name}" = load {kind}, ptr {source}, align 1')
+        if name in rules.values:
+            bits = rules.temporary(lines, f"extractvalue {{ i64, i64 }} {found}, 1")
+            narrow = (
+                f"or i64 {bits}, 0" if BITS[kind] == 64 else f"trunc i64 {bits} to i{BITS[kind]}"
+            )
+            lines.append(f'  %"undefined {name}" = {narrow}')
+        return lines
+
+    def _store(self, instruction: Instruction, own: list[str]) -> list[str]:
+        value, pointer = instruction.operands
+        space = _SPACES.get(str(pointer.type), 0)
+        lines = self._use([pointer], _ADDRESS)
+        if not space:
+            lines += self._use([value], _STACK)
+            return [*lines, *own] if lines else own
+        bits = "0"
+        if self.rules.may_be_undefined(value):
+            bits, width = self.rules.bits(value), BITS[str(value.type)]
+            if width < 64:
+                bits = self.rules.temporary(lines, f"zext i{width} {bits} to i64")
+        address = self.rules.temporary(lines, f"ptrtoint {typed(pointer)} to i64")
+        size = self.sizes.get_abi_size(value.type)
+        lines.append(
+            f'  call void @"hivm.SCALAR.STORE"(i64 {address}, i64 {size}, i64 {space}, i64 {bits})'
+        )
+        return [*lines, *own]
+
+    def _copy(self, instruction: Instruction) -> list[str]:
+        """Announce a memset, memcpy or memmove of whatever length."""
+        lines = self._use(instruction.operands[:3], _CALL)
+        length = ref(instruction.operands[2])
+        sides = zip(instruction.operands[:2], ("WRITE", "READ"), strict=True)
+        for pointer, verb in sides:
+            space = _SPACES.get(str(pointer.type), 0)
+            if space:
+                address = self.rules.temporary(lines, f"ptrtoint {typed(pointer)} to i64")
+                call = f'call void @"hivm.SCALAR.{verb}.BYTES"'
+                kind = instruction.operands[2].type
+                wide = length
+                if str(kind) != "i64":
+                    wide = self.rules.temporary(lines, f"zext {kind} {length} to i64")
+                lines.append(f"  {call}(i64 {address}, i64 {wide}, i64 {space})")
+        return lines
+
+    def _division(self, instruction: Instruction, own: list[str]) -> list[str]:
+        """By 0, and of the least integer by -1, the host would trap; the result is undefined."""
+        rules, kind = self.rules, instruction.type
+        left, right = instruction.operands
+        followed = instruction.name in rules.values
+        if divides_safely(instruction, self.nonzero):
+            return [*own, *rules.result(instruction)] if followed else own
+        lines: list[str] = []
+        bad = rules.temporary(lines, f"icmp eq {kind} {ref(right)}, 0")
+        if instruction.opcode in ("sdiv", "srem"):
+            minus = rules.temporary(lines, f"icmp eq {kind} {ref(right)}, -1")
+            least = rules.temporary(
+                lines, f"icmp eq {kind} {ref(left)}, {-(1 << (BITS[kind] - 1))}"
+            )
+            overflow = rules.temporary(lines, f"and i1 {minus}, {least}")
+            bad = rules.temporary(lines, f"or i1 {bad}, {overflow}")
+        divisor = rules.temporary(lines, f"select i1 {bad}, {kind} 1, {kind} {ref(right)}")
+        lines.append(
+            f'  %"{instruction.name}" = {instruction.opcode} {kind} {ref(left)}, {divisor}'
+        )
+        if followed:
+            given = rules.any(lines, instruction.operands)
+            either = rules.temporary(lines, f"or i1 {bad}, {given}")
+            lines.append(f'  %"undefined {instruction.name}" = {rules.spread(either, kind)}')
+        return lines
+
+    def _uses_of(self, instruction: Instruction) -> list[str]:
+        """What an instruction needs to be defined that does not follow undefined values."""
+        if instruction.opcode in ("br", "switch"):
+            return self._use(instruction.operands[:1], _BRANCH)
+        if instruction.called.startswith(_SILENT):
+            return []
+        if instruction.called.startswith(_INSTRUCTION):
+            function = f'ptrtoint (ptr @"{instruction.called}" to i64)'
+            return self._use(instruction.operands, function)
+        return self._use(instruction.operands, _CALL)
+
+    def _use(self, operands: list[Any], what: int | str) -> list[str]:
+        """Lines that end the block of the grid when an operand is undefined."""
+        lines: list[str] = []
+        asked = [
+            operand
+            for operand in operands
+            if self.rules.may_be_undefined(operand) and operand.name not in self.defined
+        ]
+        if asked:
+            self.defined.update(operand.name for operand in asked)
+            some = self.rules.any(lines, asked)
+            wide = self.rules.temporary(lines, f"zext i1 {some} to i64")
+            lines.append(f'  call void @"hivm.SCALAR.USE"(i64 {wide}, i64 {what})')
+        return lines

@@ -17,6 +17,7 @@ from flagc.pipeline.compiler import CompileRequest, CompileResult
 from flagc.pipeline.defaults import build_pipeline
 from flagc.pipeline.pipeline_text import PlacedPass, parse_pipeline
 from flagc.pipeline.target import Target
+from flagc.report import terminal
 
 
 @dataclass
@@ -65,6 +66,7 @@ def executing(
             checks=settings.checks,
             threads=settings.threads,
             trace=settings.trace is not None,
+            warn=terminal.print_diagnostic,
         )
 
     checked: list[CheckedLaunch] = []

@@ -44,6 +44,7 @@ class Execution:
 
     `seconds` is the host's time for it, not the modelled device's. `trace` holds the instructions
     where they were asked for. `device` names what ran it, `reason` says why not a real one.
+    `speculative_reads` counts reads outside the tensors, whose values reached no result.
     """
 
     grid: tuple[int, int, int]
@@ -53,6 +54,7 @@ class Execution:
     device: str
     reason: str = ""
     trace: tuple[Instruction, ...] = ()
+    speculative_reads: int = 0
 
     def describe(self) -> dict[str, Any]:
         """Return the execution, without its trace, as plain data."""
@@ -63,6 +65,7 @@ class Execution:
             "seconds": round(self.seconds, 6),
             "device": self.device,
             "reason": self.reason,
+            "speculative_reads": self.speculative_reads,
         }
 
 

@@ -19,7 +19,7 @@ class SourceLocation:
     column: int
 
     def __str__(self) -> str:
-        return f"{self.file}:{self.line}:{self.column}"
+        return f"{self.file}:{self.line}" + (f":{self.column}" if self.column else "")
 
     @property
     def short(self) -> str:

@@ -44,12 +44,16 @@ def print_error(text: str) -> None:
     console.print(tail, markup=False, soft_wrap=True)
 
 
+def print_diagnostic(diagnostic: Diagnostic) -> None:
+    """Print a remark or warning to standard error, as compilers do."""
+    style = _SEVERITY_STYLE[diagnostic.severity]
+    err().print(str(diagnostic), markup=False, style=style, soft_wrap=True)
+
+
 def print_diagnostics(diagnostics: Sequence[Diagnostic]) -> None:
-    """Print remarks and warnings to standard error, as compilers do."""
-    console = err()
+    """Print remarks and warnings to standard error."""
     for diagnostic in diagnostics:
-        style = _SEVERITY_STYLE[diagnostic.severity]
-        console.print(str(diagnostic), markup=False, style=style, soft_wrap=True)
+        print_diagnostic(diagnostic)
 
 
 def print_warning(text: str) -> None:
@@ -125,6 +129,11 @@ def print_executions(launch: Launch) -> None:
         markup=False,
         soft_wrap=True,
     )
+    reads = sum(execution.speculative_reads for execution in launch.executions)
+    if reads:
+        out().print(
+            f"{reads} speculative reads outside the tensors, none of them used", markup=False
+        )
 
 
 def print_checked(checked: Sequence[CheckedLaunch]) -> None:

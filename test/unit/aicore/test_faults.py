@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from assembling import L0C, MTE2, MTE3, UB, Program, V, at, load, run, word
+from assembling import L0C, L1, MTE2, MTE3, UB, Program, V, at, load, run, word
 
 from flagc.aicore import KernelFault
 from flagc.errors import UsageError
@@ -41,9 +41,40 @@ def test_access_outside_a_tensor(offset: int, size: int) -> None:
     program = Program()
     source = program.tensor(0, offset)
     program.do(MOVE_IN, at(UB, 0), source, word(1 << 4 | size << 16), word(0))
-    found = fault(program, X[:64].copy(), np.zeros(1, np.float32))
+    tensors = X[:64].copy(), np.zeros(65, np.float32)
+    assert run(program, *tensors).speculative_reads == 1
+    program.fence(MTE2, MTE3)
+    move_out = "MOV.UB.TO.OUT.ALIGN.b8.V220"
+    program.do(move_out, program.tensor(1), at(UB, 0), word(1 << 4 | size << 16), word(0))
+    found = fault(program, *tensors)
+    assert found.fault.kind == "poison"
+    assert "MOV.UB.TO.OUT.ALIGN.b8.V220 on pipe MTE3: stores an undefined value" in str(found)
+    assert f"reads {size} bytes outside the tensors" in str(found)
+
+
+@pytest.mark.parametrize(("offset", "size"), [(0, 260), (-4, 8), (256, 4), (252, 8)])
+def test_store_outside_a_tensor(offset: int, size: int) -> None:
+    program = Program().to_ub(0, 0, 256).to_ub(0, 256, 256).fence(MTE2, MTE3, 1)
+    target = program.tensor(1, offset)
+    move_out = "MOV.UB.TO.OUT.ALIGN.b8.V220"
+    program.do(move_out, target, at(UB, 0), word(1 << 4 | size << 16), word(0))
+    found = fault(program, X, X.copy())
     assert found.fault.kind == "out-of-bounds"
-    assert f"reads {size} bytes of global memory outside the tensors" in str(found)
+    assert f"writes {size} bytes of global memory outside the tensors" in str(found)
+
+
+def test_cube_operands_come_from_inside_the_tensors() -> None:
+    program = Program()
+    source = program.tensor(0)
+    program.do(
+        "MOV.OUT.TO.L1.MULTI.ND2NZ.f32s",
+        at(L1, 0),
+        source,
+        word(1 << 4 | 1 << 16 | 65 << 32),
+        word(0),
+    )
+    found = fault(program, X, X.copy(), core="aic")
+    assert "reads 260 bytes of global memory outside the tensors" in str(found)
 
 
 def test_views_are_no_wider_than_what_they_hold() -> None:
@@ -51,8 +82,8 @@ def test_views_are_no_wider_than_what_they_hold() -> None:
     source = program.tensor(0)
     program.do(MOVE_IN, at(UB, 0), source, word(1 << 4 | 128 << 16), word(0))
     other = np.zeros(1, np.float32)
-    run(program, X[8:40], other)
-    assert fault(program, X[8:39], other).fault.kind == "out-of-bounds"
+    assert run(program, X[8:40], other).speculative_reads == 0
+    assert run(program, X[8:39], other).speculative_reads == 1
 
 
 def test_reversed_views_reach_below_their_first_element() -> None:
@@ -60,8 +91,8 @@ def test_reversed_views_reach_below_their_first_element() -> None:
     source = program.tensor(0, -124)
     program.do(MOVE_IN, at(UB, 0), source, word(1 << 4 | 128 << 16), word(0))
     other = np.zeros(1, np.float32)
-    run(program, X[8:40][::-1], other)
-    assert fault(program, X[9:40][::-1], other).fault.kind == "out-of-bounds"
+    assert run(program, X[8:40][::-1], other).speculative_reads == 0
+    assert run(program, X[9:40][::-1], other).speculative_reads == 1
 
 
 def test_scalar_accesses_are_checked_too() -> None:
@@ -78,7 +109,7 @@ def test_scalar_accesses_are_checked_too() -> None:
     program.lines.append("  %w = load float, ptr addrspace(1) %far")
     program.lines.append("  store float %w, ptr addrspace(1) %p1")
     found = fault(program, X, out)
-    assert "SCALAR.LOAD on pipe S: reads 4 bytes of global memory outside" in str(found)
+    assert "SCALAR.STORE on pipe S: stores an undefined value to a tensor" in str(found)
 
 
 def test_scalar_loads_of_ub_need_a_flag_and_a_written_value() -> None:

@@ -11,14 +11,16 @@ from typing import Any
 
 from triton.runtime.jit import mangle_type
 
-from flagc.aicore import EmulatedKernel, KernelFault
+from flagc.aicore import EmulatedKernel, KernelFault, RunReport
 from flagc.aicore.arguments import pointer_and_extent
 from flagc.aicore.runner import MAX_BLOCKS
 from flagc.errors import KernelError, UsageError
 from flagc.frontend.execution import Argument, Execution, Instruction
 from flagc.frontend.launch import Launch
+from flagc.ir.locations import SourceLocation
 from flagc.pipeline import cache
 from flagc.pipeline.compiler import CompileRequest, CompileResult
+from flagc.pipeline.diagnostics import Diagnostic
 from flagc.pipeline.fingerprint import flagc_digest
 from flagc.pipeline.pipeline_text import PlacedPass
 from flagc.pipeline.target import KernelSource
@@ -41,6 +43,7 @@ class EmulatedExecutor:
             a launch that it finds at fault leaves its tensors as they were.
         threads: host threads for the blocks of a launch; None uses all.
         trace: whether executions carry their instructions.
+        warn: told what is suspicious about a kernel and no error, once for each kernel.
     """
 
     target: AscendTarget
@@ -50,7 +53,9 @@ class EmulatedExecutor:
     checks: bool = True
     threads: int | None = None
     trace: bool = False
+    warn: Callable[[Diagnostic], None] = field(default=lambda _: None)
     _kernels: dict[str, EmulatedKernel] = field(default_factory=dict)
+    _warned: set[tuple[str, str]] = field(default_factory=set)
 
     def prepare(self, launch: Launch) -> None:
         """Compile a launch; see `flagc.frontend.execution.Executor`."""
@@ -86,6 +91,8 @@ class EmulatedExecutor:
             raise KernelError(_placed(fault, launch)) from fault
         seconds = time.perf_counter() - started
         trace = tuple(_instruction(record) for record in report.trace)
+        if report.speculative_reads:
+            self._warn_of(report, launch)
         return Execution(
             grid,
             report.blocks,
@@ -94,6 +101,23 @@ class EmulatedExecutor:
             device=f"the emulated {self.target.facts.short_name}",
             reason=f"no NPU: {why_no_npu()}" if why_no_npu() else "",
             trace=trace,
+            speculative_reads=report.speculative_reads,
+        )
+
+    def _warn_of(self, report: RunReport, launch: Launch) -> None:
+        """Say that a kernel reads outside its tensors, and where it does so first."""
+        file = _file(launch)
+        if (file, launch.source.name) in self._warned:
+            return
+        self._warned.add((file, launch.source.name))
+        self.warn(
+            Diagnostic(
+                "warning",
+                f"{launch.source.name}: the compiled code {report.speculative_text}; "
+                f"{report.speculative_reads} such reads in this launch. Where a mask is false the "
+                "vendor's compiler still reads; no result depends on what it reads there",
+                location=SourceLocation(file, report.speculative_line, 0) if file else None,
+            )
         )
 
     def _kernel(self, launch: Launch) -> EmulatedKernel:
@@ -175,9 +199,15 @@ def _memories(values: Sequence[Any]) -> list[tuple[int, bytes]]:
     return [(begin, ctypes.string_at(begin, size)) for _, begin, size in extents]
 
 
+def _file(launch: Launch) -> str:
+    """Return the kernel's source file, '' when there is none."""
+    if not isinstance(launch.source, KernelSource):
+        return ""
+    return str(launch.source.function.fn.__code__.co_filename)
+
+
 def _placed(fault: KernelFault, launch: Launch) -> str:
     """Return the fault as an error at the kernel's source line."""
-    place = ""
-    if isinstance(launch.source, KernelSource) and fault.fault.line:
-        place = f"{launch.source.function.fn.__code__.co_filename}:{fault.fault.line}: "
+    file = _file(launch)
+    place = f"{file}:{fault.fault.line}: " if file and fault.fault.line else ""
     return f"{place}error: {fault}"
