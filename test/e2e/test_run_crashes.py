@@ -14,8 +14,7 @@ SCRIPT = INPUTS / "crashing.py"
 FLAGS = ["--target", "ascend", "--run", "--no-checks", "--format", "json"]
 
 DEATHS = {
-    "divide": "kernel 'divide', launch 2 (grid 1x1x1), crashed (SIGFPE); its scalar code divides",
-    "follow": "kernel 'follow', launch 2 (grid 1x1x1), crashed (SIGSEGV); without --no-checks",
+    "crash": "kernel 'spin', launch 3 (grid 1x1x1), crashed (SIGSEGV); without --no-checks",
     "outside": "the script, outside of its launches, crashed (SIGSEGV)",
     "fail": "ValueError: no more",
     "exit": "the script exited with status 3",
@@ -35,8 +34,19 @@ def test_a_death_is_one_error_after_the_launches_so_far(how: str) -> None:
     first, *others = result["kernels"]
     assert first["kernel"] == "add_one"
     assert first["executions"][0]["blocks"] == 1
-    assert [other["kernel"] for other in others] == ([how] if how in ("divide", "follow") else [])
-    assert not any("executions" in other for other in others)
+    assert [other["kernel"] for other in others] == (["spin"] if how == "crash" else [])
+    assert [len(other["executions"]) for other in others] == [1] * len(others)
+
+
+@pytest.mark.parametrize("how", ["divide", "follow"])
+def test_scalar_code_that_would_crash_the_host_does_not(how: str) -> None:
+    done = flagc(SCRIPT, *FLAGS, "--", how)
+    assert done.status == 0, done.stderr
+    _, kernel = document(done)["kernels"]
+    assert kernel["executions"][0]["speculative_reads"] == (how == "follow")
+    assert ("warning: follow: the compiled code reads 4 bytes outside" in done.stderr) == (
+        how == "follow"
+    )
 
 
 def test_with_checks_the_wrong_access_is_named() -> None:
@@ -45,7 +55,8 @@ def test_with_checks_the_wrong_access_is_named() -> None:
     (line,) = done.error_lines
     assert "crashing.py:" in line
     assert "error: follow:" in line
-    assert "reads 4 bytes of global memory outside the tensors of this launch" in line
+    assert "stores an undefined value to a tensor" in line
+    assert "reads 4 bytes outside the tensors of this launch" in line
 
 
 @pytest.mark.parametrize("to_group", [True, False], ids=["terminal", "kill"])

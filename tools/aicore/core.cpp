@@ -112,6 +112,9 @@ void Core::fail() {
   fault->block = block;
   fault->sub_block = sub_block;
   fault->line = line;
+  if (fault->kind == "poison" && speculation.count == 0) {
+    fault->message += "; it comes from a division by zero or from bytes that nobody wrote";
+  }
   if ((fault->kind == "poison" || fault->kind == "out-of-bounds") && speculation.count != 0) {
     std::ostringstream text;
     text << "; line " << speculation.line << " " << speculation.text << ", which gives undefined values";

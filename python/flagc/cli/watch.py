@@ -185,8 +185,6 @@ def _what(settings: Settings, running: dict[str, Any] | None, number: signal.Sig
             "memory"
         )
     hint = ""
-    if running is not None and number == signal.SIGFPE:
-        hint = "; its scalar code divides an integer by zero"
-    elif running is not None and not settings.checks:
+    if running is not None and not settings.checks:
         hint = "; without --no-checks the emulator says which access is wrong"
     return f"{where} crashed ({number.name}){hint}"

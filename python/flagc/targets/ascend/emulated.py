@@ -110,12 +110,13 @@ class EmulatedExecutor:
         if (file, launch.source.name) in self._warned:
             return
         self._warned.add((file, launch.source.name))
+        effect = "no result depends on" if self.checks else "without checks nobody follows"
         self.warn(
             Diagnostic(
                 "warning",
                 f"{launch.source.name}: the compiled code {report.speculative_text}; "
                 f"{report.speculative_reads} such reads in this launch. Where a mask is false the "
-                "vendor's compiler still reads; no result depends on what it reads there",
+                f"vendor's compiler still reads; {effect} what it reads there",
                 location=SourceLocation(file, report.speculative_line, 0) if file else None,
             )
         )
