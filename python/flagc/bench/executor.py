@@ -84,7 +84,7 @@ class BenchingExecutor:
     ) -> BenchedLaunch:
         candidates = self._candidates(launch, grid, arguments)
         results, against = self._check(launch, candidates, before)
-        sets = self._sets(before)
+        sets = sets_needed(self.device, before.bytes)
         copies = [before.values() for _ in range(sets)]
         calls = {
             name: [candidate(values) for values in copies] for name, candidate in candidates.items()
@@ -151,25 +151,30 @@ class BenchingExecutor:
             return dict.fromkeys(candidates, "not checked"), "nothing"
         trusted = "" if user is not None else "without passes"
         return {
-            name: "right" if name == trusted else self._result(found, expected)
+            name: "right" if name == trusted else verdict(found, expected, self.tolerance)
             for name, found in after.items()
         }, against
 
-    def _result(self, found: Mapping[str, Any], expected: Mapping[str, Any]) -> str:
-        for output, wanted in expected.items():
-            dtype = found[output].dtype
-            limit = bound(dtype) if self.tolerance is None else given(self.tolerance)
-            comparison = compare(output, found[output], wanted, limit)
-            if not comparison.is_right:
-                return str(mismatch_of(comparison))
-        return "right"
 
-    def _sets(self, before: Snapshot) -> int:
-        """Return how many copies of the arguments are needed so that none stays in the cache."""
-        each = max(1, before.bytes)
-        wanted = 1 + math.ceil(CACHE_FILLS * self.device.cache_bytes() / each)
-        affordable = int(MEMORY_SHARE * self.device.free_bytes() / each)
-        return max(1, min(wanted, affordable, MOST_SETS))
+def verdict(
+    found: Mapping[str, Any], expected: Mapping[str, Any], tolerance: float | None = None
+) -> str:
+    """Return 'right', or how the first wrong output differs from what it should be."""
+    for output, wanted in expected.items():
+        dtype = found[output].dtype
+        limit = bound(dtype) if tolerance is None else given(tolerance)
+        comparison = compare(output, found[output], wanted, limit)
+        if not comparison.is_right:
+            return str(mismatch_of(comparison))
+    return "right"
+
+
+def sets_needed(device: BenchDevice, bytes_each: int) -> int:
+    """Return how many copies of a launch's arguments it takes so that none stays in the cache."""
+    each = max(1, bytes_each)
+    wanted = 1 + math.ceil(CACHE_FILLS * device.cache_bytes() / each)
+    affordable = int(MEMORY_SHARE * device.free_bytes() / each)
+    return max(1, min(wanted, affordable, MOST_SETS))
 
 
 def _function(launch: Launch) -> Any:

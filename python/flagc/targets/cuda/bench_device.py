@@ -91,6 +91,10 @@ class CudaBenchDevice:
             torch.cuda.empty_cache()
         return self._peaks[dtype]
 
+    def peaks(self) -> list[Peak]:
+        """Return the peaks that were measured so far."""
+        return list(self._peaks.values())
+
     def describe(self) -> dict[str, str]:
         """Return GPU, driver and versions."""
         major, minor = torch.cuda.get_device_capability()
