@@ -10,7 +10,7 @@ import pytest
 
 ROOT = Path(__file__).resolve().parent.parent
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
-MODULES = {"flagc": "main", "flagc-opt": "opt"}
+MODULES = {"flagc": "main", "flagc-bundle": "bundle", "flagc-opt": "opt"}
 
 
 def console_blocks(page: Path) -> list[list[str]]:

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from flagc.pipeline.passes import Pass as Pass
     from flagc.pipeline.passes import register as register
     from flagc.session import use as use
+    from flagc.targets.cuda.bundle import load_bundle as load_bundle
 
 __version__ = "0.1.0"
 
@@ -29,6 +30,7 @@ _PUBLIC = {
     "PassContext": "flagc.pipeline.context",
     "baseline": "flagc.bench.baseline",
     "install": "flagc.jit",
+    "load_bundle": "flagc.targets.cuda.bundle",
     "reference": "flagc.check.reference",
     "register": "flagc.pipeline.passes",
     "uninstall": "flagc.jit",

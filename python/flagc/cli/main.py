@@ -183,6 +183,8 @@ def _show(
                 report = target.resources(result)
                 result.findings.tables += report.tables()
                 result.metadata["resources"] = report.describe()
+            if settings.output is not None:
+                result.metadata["launch"] = target.launch_document(launch, result, name)
             present(settings, launch, result, dumped, name, inputs)
         except UsageError:
             raise

@@ -145,6 +145,10 @@ class Target(ABC):
         """
         raise UsageError(f"--resources reads cubins; {self.name} has none")
 
+    def launch_document(self, launch: Any, result: Any, name: str) -> dict[str, Any]:
+        """Return what `NAME.json` says, under `launch`, of how the files written are launched."""
+        return {}
+
     def bench_device(self) -> Any:
         """Return what times launches (`flagc.bench.device.BenchDevice`).
 

@@ -15,9 +15,11 @@ from triton.compiler.compiler import ASTSource, make_backend
 
 from flagc import mlir
 from flagc.errors import UsageError
+from flagc.frontend.launch import Launch
 from flagc.pipeline.compiler import CompileResult
 from flagc.pipeline.stages import Stage
 from flagc.pipeline.target import Compilation, IrSource, KernelSource, Source, Target
+from flagc.targets.cuda.bundle import launch_document
 from flagc.targets.cuda.executor import CudaExecutor, require_gpu
 from flagc.targets.cuda.facts import DEFAULT_CHIP, cuda_facts
 from flagc.targets.cuda.resources import Resources, resources_of
@@ -66,6 +68,12 @@ class CudaTarget(Target):
         return CudaExecutor(
             self, settings["passes"], settings["compile"], settings.get("options", {})
         )
+
+    def launch_document(self, launch: Launch, result: CompileResult, name: str) -> dict[str, Any]:
+        """Return what `flagc-bundle` needs to launch `NAME.cubin`; {} without a cubin."""
+        if all(artifact.stage != "cubin" for artifact in result.artifacts):
+            return {}
+        return launch_document(launch, result, f"{name}.cubin")
 
     def bench_device(self) -> Any:
         """Return what times launches on this machine's GPU."""
