@@ -38,6 +38,7 @@ class Reference:
         roundings: by type name (`fp16`, `bf16`), how many lines of the kernel compute in that
             type, or round a dot's operand to it.
         unfilled: `file:line` of loads that read masked lanes without giving `other`.
+        tails: (load, dimension) whose lanes from the given one on are masked, and reach an output.
         depends_on_unfilled: by output, how many elements depend on such lanes.
     """
 
@@ -47,6 +48,7 @@ class Reference:
     why_not_wide: str = ""
     roundings: Mapping[str, int] = field(default_factory=dict)
     unfilled: tuple[str, ...] = ()
+    tails: Mapping[tuple[str, int], int] = field(default_factory=dict)
     depends_on_unfilled: Mapping[str, int] = field(default_factory=dict)
 
     def __str__(self) -> str:

@@ -19,6 +19,9 @@ from flagc.check.shadow import Memory, NotInFloat64
 from flagc.check.snapshot import tensors
 from flagc.check.wide_interpreter import WatchingBuilder, watching
 
+# Each costs a run of the interpreter.
+_TAILS_TRIED = 6
+
 
 def run(job: Job) -> Reference:
     """Interpret the job's launch; in float64 if it allows it."""
@@ -31,23 +34,42 @@ def run(job: Job) -> Reference:
         return _run(job, kernel, wide=False, why=str(reason))
     if not reference.unfilled:
         return reference
-    poisoned = _run(job, kernel, wide=True, fill=float("nan"))
-    depends = {
-        name: int((poisoned.tensors[name].isnan() & ~tensor.isnan()).sum())
+    depends = _depends(job, kernel, reference, poisoned=True)
+    tails = {}
+    if depends:
+        for place, dimension in list(reference.tails)[:_TAILS_TRIED]:
+            if _depends(job, kernel, reference, poisoned=(place, dimension)):
+                tails[place, dimension] = reference.tails[place, dimension]
+    return replace(reference, depends_on_unfilled=depends, tails=tails)
+
+
+def _depends(
+    job: Job, kernel: Any, reference: Reference, *, poisoned: tuple[str, int] | bool
+) -> dict[str, int]:
+    """Return how many elements of which outputs become NaN when masked lanes are."""
+    other = _run(job, kernel, wide=True, poisoned=poisoned)
+    counts = {
+        name: int((other.tensors[name].isnan() & ~tensor.isnan()).sum())
         for name, tensor in reference.tensors.items()
         if tensor.is_floating_point()
     }
-    some = {name: count for name, count in depends.items() if count}
-    return replace(reference, depends_on_unfilled=some)
+    return {name: count for name, count in counts.items() if count}
 
 
-def _run(job: Job, kernel: Any, *, wide: bool, fill: float = 0.0, why: str = "") -> Reference:
+def _run(
+    job: Job,
+    kernel: Any,
+    *,
+    wide: bool,
+    poisoned: tuple[str, int] | bool = False,
+    why: str = "",
+) -> Reference:
     arguments = job.arguments.values()
     named = dict(tensors(arguments))
     before = {name: tensor.clone() for name, tensor in named.items()}
     memory = Memory(named, wide=wide)
     with watching(memory) as builder:
-        builder.fill = fill
+        builder.poisoned = poisoned
         try:
             kernel[job.grid](**arguments)
         except Exception as error:
@@ -63,6 +85,7 @@ def _run(job: Job, kernel: Any, *, wide: bool, fill: float = 0.0, why: str = "")
         why_not_wide=why,
         roundings=roundings,
         unfilled=tuple(sorted(builder.unfilled)),
+        tails=builder.tails,
     )
 
 

@@ -158,7 +158,11 @@ class Judge:
                     f"'{name}' is added to atomically and must start at zero, but held {value:g} "
                     f"at {list(index)} before the launch"
                 )
-        places = ", ".join(seen.unfilled)
+        tails = [
+            f"the tail of dimension {dimension}, lanes {first} and up, of the load at {place}"
+            for (place, dimension), first in sorted(seen.tails.items())
+        ]
+        places = ", ".join(tails or seen.unfilled)
         for name, count in seen.depends_on_unfilled.items():
             warnings.append(
                 f"{count} elements of '{name}' depend on masked lanes of loads that give no "

@@ -6,12 +6,12 @@ The bound of one element is
 
 with, u(t) being the unit roundoff of type t (half a unit in the last place, relative):
 
-    own    = 2 u(output) * (1 + additions)
+    own    = 2 u(output)
     shared = u(fp32) * (FUNCTIONS + CONFIDENCE * sqrt(terms)) + 2 u(t) for each narrow rounding
+             + 2 u(output) * min(n, CONFIDENCE / 2 * sqrt(n)) for n atomic additions
 
-* own: the result is rounded to the output's type once, and once more for each atomic addition to
-  it; the factor 2 is for results close to the middle of two values, which an error of the shared
-  part may push to the other one.
+* own: the result is rounded to the output's type once; the factor 2 is for results close to the
+  middle of two values, which an error of the shared part may push to the other one.
 * sqrt(terms): the rounding errors of a sum of n terms grow like sqrt(n) u rather than n u when they
   are independent (Higham & Mary, "A New Approach to Probabilistic Rounding Error Analysis", SIAM J.
   Sci. Comput. 41 (2019), theorem 2.4: with probability 1 - 2 n exp(-l^2/2) the error is below
@@ -22,6 +22,8 @@ with, u(t) being the unit roundoff of type t (half a unit in the last place, rel
 * narrow roundings: lines of the kernel that compute in fp16 or bf16, or round a dot's operand to
   it, as the interpreter saw them; a line in a loop counts once, so that an accumulator which is
   rounded in each step stays an error. Casts that nothing is computed from do not count.
+* atomic additions: each rounds what it adds and the sum so far to the output's type. The sum so far
+  may be larger than the result, hence the part in `shared`.
 """
 
 from __future__ import annotations
@@ -88,16 +90,20 @@ def bound(
         return Bound(0.0, 0.0, "integers are exact")
     unit = ROUNDOFF[dtype]
     work = min(ROUNDOFF[torch.float32], unit)  # fp16 kernels sum in fp32, fp64 ones in fp64
-    own = 2 * unit * (1 + additions)
+    own = 2 * unit
     shared = work * (FUNCTIONS + CONFIDENCE * math.sqrt(terms))
-    why = f"{own:.2g} of the element ({str(dtype).removeprefix('torch.')}"
-    why += f", {additions} atomic additions)" if additions else ")"
+    name = str(dtype).removeprefix("torch.")
+    why = f"{own:.2g} of the element ({name})"
     why += f" + {shared:.2g} of its output's size (sums of {terms} terms)"
-    for name, lines in (roundings or {}).items():
-        narrow = 2 * ROUNDOFF[FLOATS[name]] * lines
+    if additions:
+        growth = min(additions, CONFIDENCE / 2 * math.sqrt(additions))
+        shared += 2 * unit * growth
+        why += f" + {2 * unit * growth:.2g} ({additions} atomic additions, each rounded to {name})"
+    for narrow_type, lines in (roundings or {}).items():
+        narrow = 2 * ROUNDOFF[FLOATS[narrow_type]] * lines
         shared += narrow
         plural = "line rounds" if lines == 1 else "lines round"
-        why += f" + {narrow:.2g} ({lines} {plural} to {name})"
+        why += f" + {narrow:.2g} ({lines} {plural} to {narrow_type})"
     return Bound(own, shared, why)
 
 

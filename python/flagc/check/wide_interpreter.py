@@ -42,8 +42,9 @@ class WatchingBuilder(interpreter.InterpreterBuilder):  # type: ignore[misc]
     Attributes:
         terms: how many terms the current program has summed so far, at most, in one element.
         terms_stored: by storage name, the most terms before a store to it.
-        unfilled: places of loads that read masked lanes without `other`.
-        fill: what such lanes hold.
+        unfilled: loads that read masked lanes without `other`.
+        tails: of those, (load, dimension) with the first lane from which all are masked.
+        poisoned: what of such lanes holds NaN instead of zero: all, or those of one of `tails`.
     """
 
     def __init__(self, memory: Memory) -> None:
@@ -52,8 +53,9 @@ class WatchingBuilder(interpreter.InterpreterBuilder):  # type: ignore[misc]
         self.terms = 0
         self.terms_stored: dict[str, int] = {}
         self.unfilled: set[str] = set()
+        self.tails: dict[tuple[str, int], int] = {}
+        self.poisoned: tuple[str, int] | bool = False
         self.roundings: set[tuple[str, str]] = set()
-        self.fill = 0.0
         self.program = 0
 
     def set_grid_idx(self, x: int, y: int, z: int) -> None:
@@ -62,7 +64,8 @@ class WatchingBuilder(interpreter.InterpreterBuilder):  # type: ignore[misc]
         self.terms = 0
 
     def create_masked_load(self, ptrs: Any, mask: Any, other: Any, *rest: Any, **named: Any) -> Any:
-        self._note_unfilled(mask, other)
+        if other is None and not mask.data.all():
+            self._note_unfilled(mask)
         return super().create_masked_load(ptrs, mask, other, *rest, **named)
 
     def create_masked_store(self, ptrs: Any, value: Any, mask: Any, *rest: Any) -> Any:
@@ -100,10 +103,29 @@ class WatchingBuilder(interpreter.InterpreterBuilder):  # type: ignore[misc]
         known = self.terms_stored.get(storage.name, 0)
         self.terms_stored[storage.name] = max(known, self.terms)
 
-    def _note_unfilled(self, mask: Any, other: Any) -> None:
-        if other is None and not mask.data.all():
-            frame = kernel_frame()
-            self.unfilled.add(f"{frame.f_code.co_filename}:{frame.f_lineno}")
+    def _note_unfilled(self, mask: Any) -> str:
+        """Note a load with masked lanes, in which dimensions they are a tail, and where it is."""
+        frame = kernel_frame()
+        place = f"{frame.f_code.co_filename}:{frame.f_lineno}"
+        self.unfilled.add(place)
+        for dimension in range(mask.data.ndim):
+            first = tail_of(mask.data, dimension)
+            if first is not None:
+                known = self.tails.get((place, dimension), first)
+                self.tails[place, dimension] = min(known, first)
+        return place
+
+    def _poison(self, mask: Any) -> Any:
+        """Note a load without `other`, and return the masked lanes that are to hold NaN."""
+        place = self._note_unfilled(mask)
+        if isinstance(self.poisoned, bool):
+            return ~mask.data if self.poisoned else np.zeros_like(mask.data)
+        poison = np.zeros_like(mask.data)
+        if self.poisoned[0] == place:
+            first = tail_of(mask.data, self.poisoned[1])
+            if first is not None:
+                np.moveaxis(poison, self.poisoned[1], 0)[first:] = True
+        return poison
 
 
 class WideBuilder(WatchingBuilder):
@@ -120,10 +142,11 @@ class WideBuilder(WatchingBuilder):
                 if storage.values is not None:
                     raise NotInFloat64(f"'{storage.name}' is read as {dtype}")
             return super().create_masked_load(ptrs, mask, other, *rest, **named)
-        self._note_unfilled(mask, other)
-        result = np.full(ptrs.data.shape, self.fill, dtype=np.float64)
+        result = np.zeros(ptrs.data.shape, dtype=np.float64)
         if other is not None:
             result[...] = other.data
+        elif not active.all():
+            result[self._poison(mask)] = np.nan
         loaded = np.empty(addresses.shape, dtype=np.float64)
         for storage, which, indices in self.memory.float_parts(addresses, dtype.name):
             assert storage.values is not None
@@ -247,6 +270,18 @@ class WideBuilder(WatchingBuilder):
     def _note_rounding(self, dtype: str) -> None:
         frame = kernel_frame()
         self.roundings.add((dtype, f"{frame.f_code.co_filename}:{frame.f_lineno}"))
+
+
+def tail_of(mask: np.ndarray, dimension: int) -> int | None:
+    """Return the lane of `dimension` from which on all are masked; None if there is no such tail.
+
+    A mask that is false everywhere has none.
+    """
+    others = tuple(axis for axis in range(mask.ndim) if axis != dimension)
+    kept = np.flatnonzero(mask.any(axis=others))
+    if not kept.size or kept[-1] + 1 == mask.shape[dimension]:
+        return None
+    return int(kept[-1]) + 1
 
 
 _PACKAGE = str(triton.__path__[0])

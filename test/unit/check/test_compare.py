@@ -27,7 +27,8 @@ def test_the_bound_follows_from_terms_additions_and_roundings() -> None:
     assert SINGLE.shared == pytest.approx(unit * (FUNCTIONS + CONFIDENCE))
     long = bound(torch.float32, terms=4096)
     assert long.shared - SINGLE.shared == pytest.approx(unit * CONFIDENCE * 63)
-    assert bound(torch.float16, terms=1, additions=4).own == pytest.approx(5 * HALF.own)
+    added = {n: bound(torch.float16, terms=1, additions=n).shared - HALF.shared for n in (4, 100)}
+    assert added == pytest.approx({4: 4 * 2.0**-10, 100: 40 * 2.0**-10})
     narrow = bound(torch.float32, terms=1, roundings={"bf16": 2})
     assert narrow.shared - SINGLE.shared == pytest.approx(4 * 2.0**-8)
     assert bound(torch.int32).own == bound(torch.int32).shared == 0.0

@@ -62,6 +62,9 @@ def test_lanes_that_nothing_fills_are_traced_to_the_output() -> None:
     assert reference.outputs["c_ptr"].terms == 32
     assert len(reference.unfilled) == 2
     assert reference.depends_on_unfilled == {"c_ptr": 256}
+    # The K tail: columns of A and rows of B from lane 4 of the second block on.
+    (of_a, of_b) = sorted(reference.unfilled)
+    assert reference.tails == {(of_a, 1): 4, (of_b, 0): 4}
     a, b = torch.ones((16, 16)), torch.ones((16, 16))
     full = run(kernels.product, a, b, torch.zeros((16, 16)), 16, BLOCK=16)
     assert full.unfilled == ()
