@@ -69,6 +69,7 @@ struct Fields {
   std::uint64_t n, m, target_stride, source_stride, quant, relu;
   bool split, rows;
   std::uint64_t unit_flag;
+  bool to_scratch = false;
 };
 
 template <class In, class Out>
@@ -114,15 +115,14 @@ void finish(Core& core, const Fields& fields, std::uint64_t at, std::uint64_t fi
 template <class In, class Out>
 void store_columns(Core& core, const Fields& fields, std::uint64_t target, std::uint64_t source, std::uint64_t row,
                    std::uint64_t first, std::uint64_t count) {
-  // Mix kernels move whole tiles through the workspace, also where nothing was computed.
-  const bool to_scratch = core.gm->scratch(target, count * sizeof(Out)), atomic = stores_atomically(core);
+  const bool atomic = stores_atomically(core);
   std::vector<Out> held(atomic ? count : 0);
   Out* out = atomic ? held.data() : reinterpret_cast<Out*>(core.gm->write(target, count * sizeof(Out)));
   for (std::uint64_t column = first; column < first + count;) {
     const std::uint64_t width = std::min(kFractalSide - column % kFractalSide, first + count - column);
     const std::uint64_t at = source + (column / kFractalSide * fields.source_stride + row) * kFractalSide * kAccumulator +
                              column % kFractalSide * kAccumulator;
-    if (to_scratch && !core.l0c.defined(at, width * kAccumulator)) {
+    if (fields.to_scratch && !core.l0c.defined(at, width * kAccumulator)) {
       std::fill_n(reinterpret_cast<std::uint16_t*>(out + column - first), width * sizeof(Out) / 2, kPoison);
     } else {
       finish<In>(core, fields, at, column, width, out + column - first);
@@ -165,10 +165,13 @@ void store_fractals(Core& core, const Fields& fields, std::uint64_t target, std:
 template <class In, class Out>
 void fixpipe(Core& core, std::uint64_t target, std::uint64_t source, std::uint64_t shape,
              std::uint64_t options) {
-  const Fields fields(shape, options);
+  Fields fields(shape, options);
   check_quantisation<In, Out>(fields.quant);
   if (fields.unit_flag) core.clocks.follow(static_cast<int>(Pipe::kFix), static_cast<int>(Pipe::kM));
+  if (fields.m == 0 || fields.n == 0) return;
   core.l0c.require_aligned(source, 64);
+  // Mix kernels move whole tiles through the workspace, also where nothing was computed.
+  fields.to_scratch = core.gm->scratch(target, std::min<std::uint64_t>(fields.n, 8) * sizeof(Out));
   if (fields.rows) {
     store_rows<In, Out>(core, fields, target, source);
   } else {
