@@ -127,7 +127,7 @@ const Instruction rows[] = {
     FLAGC_INSTRUCTION("SET.PADDING", kS, "", set_padding),
     FLAGC_INSTRUCTION("SET.MOV.PAD.VAL", kS, "", set_pad_value),
     FLAGC_INSTRUCTION("SET.FFTS.BASE.ADDR", kS, "", set_ffts),
-    FLAGC_INSTRUCTION("GET.ACC.VAL", kS, "sum over all repeats of the last VCADD (GetReduceRepeatSumSpr)", get_accumulator),
+    FLAGC_INSTRUCTION("GET.ACC.VAL", kS, "sum over all repeats of the last VCADD of mode 1 (CCE intrinsics, vcadd)", get_accumulator),
     FLAGC_INSTRUCTION("GET.MAX.MIN.CNT", kS, "over all repeats of the last VCMAX/VCMIN: value in the low, index in the high half (GetReduceRepeatMaxMinSpr)", get_max_min),
     FLAGC_INSTRUCTION("GET.RSVD.CNT", kS, "elements that the last VREDUCEv2 kept", get_kept),
     FLAGC_INSTRUCTION("LINE", kS, "of ours: the kernel's source line, for diagnostics", set_line),

@@ -11,7 +11,7 @@
 
 namespace flagc::aicore {
 
-// A core's counter of a flag has four bits (pto-isa, TSync).
+// A core's counter of a flag has four bits (pto-isa).
 constexpr int kMostWaiting = 15;
 
 // A context with a stack of its own.

@@ -131,3 +131,13 @@ X, Y = at(UB, 1024), at(UB, 0)
 def test_fields_without_a_known_meaning_are_refused(name: str, operands: list[str]) -> None:
     with pytest.raises(Exception, match="refused: field"):
         run(Program().do(name, *operands), np.zeros(1), np.zeros(1))
+
+
+def test_a_repeat_of_a_conversion_is_256_bytes_of_the_wider_type() -> None:
+    # 128 halves in count mode: two repeats of 64 floats, 10 blocks apart; their sources 4 blocks.
+    x, out = np.arange(128, dtype=F16), np.full(160, -1, F32)
+    program = Program().to_ub(0, 0, 256).to_ub(1, 4096, 640).count(128)
+    fields = 1 | 1 << 16 | 10 << 32 | 4 << 40 | 2 << 56
+    program.do("VCONV.f162f32.v220", at(UB, 4096), at(UB, 0), word(fields))
+    run(program.from_ub(1, 4096, 640), x, out)
+    assert out.tolist() == [*range(64), *[-1] * 16, *range(64, 128), *[-1] * 16]
