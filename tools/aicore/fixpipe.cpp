@@ -171,7 +171,8 @@ void fixpipe(Core& core, std::uint64_t target, std::uint64_t source, std::uint64
   if (fields.m == 0 || fields.n == 0) return;
   core.l0c.require_aligned(source, 64);
   // Mix kernels move whole tiles through the workspace, also where nothing was computed.
-  fields.to_scratch = core.gm->scratch(target, std::min<std::uint64_t>(fields.n, 8) * sizeof(Out));
+  const std::uint64_t piece = fields.rows ? fields.n : std::min<std::uint64_t>(fields.n, 8);
+  fields.to_scratch = core.gm->scratch(target, piece * sizeof(Out));
   if (fields.rows) {
     store_rows<In, Out>(core, fields, target, source);
   } else {
