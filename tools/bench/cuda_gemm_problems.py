@@ -206,7 +206,9 @@ def _scaled_mm(values: Mapping[str, Any]) -> None:
 
 
 def _product(values: Mapping[str, Any]) -> dict[str, Any]:
-    return {"c_ptr": values["a_ptr"].double() @ values["b_ptr"].double()}
+    # From 8-bit floats by way of float32, which torch converts to on every device.
+    a, b = (values[name].float().double() for name in ("a_ptr", "b_ptr"))
+    return {"c_ptr": a @ b}
 
 
 def _gelu_values(problem: Problem, device: str) -> Values:

@@ -18,6 +18,7 @@ from flagc.check.judge import same
 from flagc.check.reference import reference_for
 from flagc.check.snapshot import Snapshot, snapshot, tensors
 from flagc.check.tolerance import bound, given
+from flagc.errors import UsageError
 from flagc.frontend.execution import Argument, Execution, Executor
 from flagc.frontend.launch import Launch
 
@@ -137,7 +138,10 @@ class BenchingExecutor:
             values = before.values()
             returned: Any = candidate(values)()
             self.device.wait()
-            after[name] = {**dict(tensors(values)), **(returned or {})}
+            if name in baselines_for(_function(launch)):
+                after[name] = {**dict(tensors(values)), **_outputs(name, returned)}
+            else:
+                after[name] = dict(tensors(values))
         user = reference_for(_function(launch))
         if user is not None:
             expected = dict(user(**constants_of(launch), **before.values()))
@@ -175,6 +179,15 @@ def sets_needed(device: BenchDevice, bytes_each: int) -> int:
     wanted = 1 + math.ceil(CACHE_FILLS * device.cache_bytes() / each)
     affordable = int(MEMORY_SHARE * device.free_bytes() / each)
     return max(1, min(wanted, affordable, MOST_SETS))
+
+
+def _outputs(name: str, returned: Any) -> Mapping[str, Any]:
+    if returned is None or isinstance(returned, Mapping):
+        return returned or {}
+    raise UsageError(
+        f"baseline '{name}' returned a {type(returned).__name__}: return nothing, or a dict of "
+        "outputs by argument name"
+    )
 
 
 def _function(launch: Launch) -> Any:

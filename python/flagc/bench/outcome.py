@@ -48,9 +48,9 @@ class BenchedLaunch:
     device: Mapping[str, str] = field(default_factory=dict)
 
     @property
-    def kernel_is_right(self) -> bool:
-        """Whether no result of the kernel's own is wrong."""
-        return self.results[next(iter(self.timings))] in ("right", "not checked")
+    def wrong(self) -> dict[str, str]:
+        """What is wrong with the results, by candidate."""
+        return {n: text for n, text in self.results.items() if text not in ("right", "not checked")}
 
     def flops(self, name: str) -> float | None:
         """Return operations per second by the median, where the work is known."""

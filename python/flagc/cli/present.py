@@ -135,6 +135,10 @@ def finish(settings: Settings, inputs: Inputs, status: int) -> int:
             status = max(status, EXIT_KERNEL_FAILED)
         for warning in checked.warnings:
             terminal.print_warning(f"warning: {checked.kernel}: {warning}")
+    for benched in inputs.benched:
+        for name, text in benched.wrong.items():
+            terminal.print_error(f"error: {benched.kernel}, {name}: {text}")
+            status = max(status, EXIT_KERNEL_FAILED)
     for steps in inputs.steps:
         if not steps.is_right:
             terminal.print_error(f"error: {steps.kernel}: {steps}")

@@ -30,7 +30,6 @@ def bench_table(benched: BenchedLaunch) -> Table:
             benched.share_of_peak(name),
         )
         middle, slow, fast = benched.speedup(name)
-        right = benched.results[name] in ("right", "not checked")
         rows.append(
             (
                 name,
@@ -41,7 +40,7 @@ def bench_table(benched: BenchedLaunch) -> Table:
                 f"{moved * 1e-9:.0f}" if moved is not None else "",
                 f"{share:.1%}" if share is not None else "",
                 f"{middle:.3f}x ({slow:.3f} .. {fast:.3f})",
-                benched.results[name] if right else "WRONG",
+                "WRONG" if name in benched.wrong else benched.results[name],
             )
         )
     grid = "x".join(map(str, benched.grid))
