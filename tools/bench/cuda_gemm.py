@@ -16,143 +16,24 @@ import os
 import subprocess
 import sys
 import time
-from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
 
-import torch
 from rich.console import Console
 from rich.table import Table
 
-from cuda_gemm_plan import (
-    TABLE,
-    UNPASSED,
-    Row,
-    Variant,
-    compile_all,
-    compiled,
-    read_rows,
-    recorded,
-)
-from cuda_gemm_problems import DTYPES
-from flagc.bench.executor import sets_needed, verdict
-from flagc.bench.timing import Call, Timing, measure, ratio
-from flagc.check.executor import with_values
-from flagc.check.snapshot import snapshot
-from flagc.errors import FlagcError
-from flagc.pipeline.defaults import build_pipeline
-from flagc.targets.cuda.executor import CudaExecutor
+from cuda_gemm_plan import TABLE, UNPASSED, Row, Variant, compile_all, read_rows
+from cuda_gemm_runner import Failed, Measured, Wrong, run_rows
 from flagc.targets.registry import target_by_name
 
 ROOT = Path(__file__).resolve().parents[2]
 console = Console(highlight=False, width=160)
 
 
-@dataclass
-class Measured:
-    """One row's timings by candidate, and its results ('right', or what is wrong)."""
-
-    row: Row
-    timings: dict[str, Timing]
-    results: dict[str, str]
-    skipped: dict[str, str] = field(default_factory=dict)
-
-    @property
-    def reference(self) -> str:
-        """The candidate that the bar is about."""
-        return UNPASSED.name if self.row.against_unpassed else self.row.problem.baseline_name
-
-    def speedup(self, name: str, over: str) -> tuple[float, float, float]:
-        """Return how much faster `name` is than `over`: median over rounds, quartiles."""
-        return ratio(self.timings, name, over)
-
-    def tflops(self, name: str) -> float:
-        """Return TFLOP/s by the median."""
-        return self.row.problem.flops / self.timings[name].median * 1e-12
-
-    @property
-    def best(self) -> str | None:
-        """The fastest variant with right results."""
-        names = [variant.name for variant in self.row.variants]
-        right = [n for n in names if self.results.get(n) == "right"]
-        return min(right, key=lambda n: self.timings[n].median, default=None)
-
-    def describe(self) -> dict[str, Any]:
-        """Return the row as plain data."""
-        problem = self.row.problem
-        return {
-            "row": problem.name,
-            "group": self.row.group,
-            "sizes": list(problem.sizes),
-            "dtype": problem.dtype,
-            "flops": problem.flops,
-            "bytes": problem.bytes,
-            "bar": self.row.bar,
-            "against": self.reference,
-            "best": self.best,
-            "skipped": self.skipped,
-            "candidates": {
-                name: {
-                    **timing.describe(),
-                    "result": self.results[name],
-                    "tflops": self.tflops(name),
-                    "faster_than_library": list(self.speedup(name, problem.baseline_name)),
-                    "faster_than_unpassed": list(self.speedup(name, UNPASSED.name)),
-                }
-                for name, timing in self.timings.items()
-            },
-        }
-
-
-def measure_row(row: Row, target: Any, device: Any, skipped: dict[str, str], seconds: float):
-    """Check and time one row; variants in `skipped` (by name) are left out."""
-    problem = row.problem
-    values = problem.values("cuda")
-    before = snapshot(values)
-    expected = problem.expected(values)
-    results: dict[str, str] = {}
-    makers: dict[str, Any] = {}
-    for variant in (UNPASSED, *row.variants):
-        if variant.name in skipped:
-            continue
-        try:
-            maker = launching(target, row, variant, values)
-            copy = before.values()
-            maker(copy)()
-            device.wait()
-        except FlagcError as error:
-            skipped[variant.name] = str(error).splitlines()[0]
-            continue
-        makers[variant.name] = maker
-        results[variant.name] = verdict(copy, expected, problem.tolerance)
-    library = before.values()
-    returned = problem.baseline(library) or {}
-    device.wait()
-    results[problem.baseline_name] = verdict({**library, **returned}, expected, problem.tolerance)
-    makers[problem.baseline_name] = lambda copy: lambda: problem.baseline(copy)
-    del library, returned, expected
-    copies = [before.values() for _ in range(sets_needed(device, before.bytes))]
-    calls = {name: [maker(copy) for copy in copies] for name, maker in makers.items()}
-    timings = measure(device, calls, seconds)
-    return Measured(row, timings, results, skipped)
-
-
-def launching(target: Any, row: Row, variant: Variant, values: Mapping[str, Any]) -> Any:
-    """Return what makes a call of the compiled variant from a copy of `values`."""
-    passes = build_pipeline(target, variant.passes, (), ())
-    executor = CudaExecutor(target, passes, compiled, variant.options)
-    launch, grid, arguments = recorded(target, row.problem, variant, values)
-
-    def make(copy: Mapping[str, Any]) -> Call:
-        return executor.call(launch, grid, with_values(arguments, copy))
-
-    return make
-
-
-def row_table(measured: Measured, peak: float | None) -> Table:
+def row_table(measured: Measured) -> Table:
     """Return all candidates of a row."""
-    problem = measured.row.problem
+    problem, peak = measured.row.problem, measured.peak.flops
     table = Table(title=problem.name, title_justify="left")
     for column in ("candidate", "tile", "warps", "stages"):
         table.add_column(column)
@@ -178,10 +59,17 @@ def row_table(measured: Measured, peak: float | None) -> Table:
             f"{tflops:.1f}" if tflops else "",
             f"{tflops * 1e12 / peak:.1%}" if tflops and peak else "",
             spread(measured.speedup(name, problem.baseline_name)),
-            spread(measured.speedup(name, UNPASSED.name)),
+            over_unpassed(measured, name),
             "right" if measured.results[name] == "right" else "WRONG",
         )
     return table
+
+
+def over_unpassed(measured: Measured, name: str) -> str:
+    """Return how much faster a candidate is than the kernel without passes, if that ran."""
+    return (
+        spread(measured.speedup(name, UNPASSED.name)) if UNPASSED.name in measured.timings else ""
+    )
 
 
 def spread(numbers: tuple[float, float, float]) -> str:
@@ -209,7 +97,7 @@ def summary_table(found: list[Measured]) -> Table:
             f"{spread(speed)} vs {measured.reference}",
             str(measured.row.bar),
             "yes" if speed[0] >= measured.row.bar else "NO",
-            spread(measured.speedup(best, UNPASSED.name)),
+            over_unpassed(measured, best),
         )
     return table
 
@@ -312,64 +200,66 @@ def main() -> int:
     wrong = compile_rows(options, rows)
     if options.compile_only:
         return 0
-    try:
-        target = target_by_name(options.target)
-        device = target.bench_device()
-    except FlagcError as error:
-        console.print(str(error), style="red", markup=False)
-        return 2
-    return run_rows(options, rows, wrong, target, device)
+    target = target_by_name(options.target)
+    return run_and_report(options, rows, wrong, target, target.bench_device)
 
 
-def run_rows(
-    options: argparse.Namespace, rows: list[Row], wrong: dict[Any, str], target: Any, device: Any
+def run_and_report(
+    options: argparse.Namespace, rows: list[Row], wrong: Wrong, target: Any, make_device: Any
 ) -> int:
     """Measure the rows, print tables as they come, and write the JSON after every row."""
     started = time.perf_counter()
-    machine = device.describe()
-    console.print(", ".join(f"{name} {text}" for name, text in machine.items()), markup=False)
     found: list[Measured] = []
     failures: dict[str, str] = {}
     path = options.json
     if path is None and os.environ.get("OUT"):
         path = Path(os.environ["OUT"]) / "cuda_gemm.json"
-    for index, row in enumerate(rows):
-        if options.budget and time.perf_counter() - started > options.budget:
-            left = ", ".join(later.problem.name for later in rows[index:])
-            console.print(f"the budget is spent; not measured: {left}", style="yellow")
-            break
-        torch.cuda.empty_cache()
-        skipped = {
-            v.name: t for v in (UNPASSED, *row.variants) if (t := wrong[row.problem, v.name])
-        }
-        try:
-            measured = measure_row(row, target, device, skipped, options.seconds)
-        except (FlagcError, RuntimeError) as error:
-            failures[row.problem.name] = str(error)
-            console.print(f"{row.problem.name}: {error}", style="red", markup=False)
-            continue
-        found.append(measured)
-        peak = device.peak(DTYPES[row.problem.dtype])
-        console.print(row_table(measured, peak.flops))
-        for name, text in measured.results.items():
-            if text != "right":
-                console.print(f"{name}: {text}", style="red", markup=False)
+    results = run_rows(rows, wrong, target, make_device, options.seconds)
+    for number, result in enumerate(results, start=1):
+        if isinstance(result, Failed):
+            failures[result.row.problem.name] = result.why
+            console.print(f"{result.row.problem.name}: {result.why}", style="red", markup=False)
+        else:
+            found.append(result)
+            report_row(result, first=len(found) == 1)
         if path is not None:
-            document = {
-                "device": machine,
-                "commit": git_commit(),
-                "peaks": [asdict(p) for p in device.peaks()],
-                "variants": {v.name: asdict(v) for r in rows for v in (UNPASSED, *r.variants)},
-                "failures": failures,
-                "rows": [entry.describe() for entry in found],
-            }
-            path.write_text(json.dumps(document, indent=1))
+            path.write_text(json.dumps(document_of(rows, found, failures), indent=1))
+        spent = time.perf_counter() - started
+        if options.budget and spent > options.budget and number < len(rows):
+            left = ", ".join(later.problem.name for later in rows[number:])
+            console.print(f"the budget is spent; not measured: {left}", style="yellow")
+            results.close()
+            break
     console.print(summary_table(found))
     for line in neighbour_lines(found):
         console.print(line, markup=False)
     console.print(f"{time.perf_counter() - started:.0f} s")
     all_right = all(text == "right" for entry in found for text in entry.results.values())
-    return 0 if all_right and not failures else 1
+    return 0 if all_right and found and not failures else 1
+
+
+def report_row(measured: Measured, *, first: bool) -> None:
+    """Print one row, and where it was measured if it is the first."""
+    if first:
+        facts = ", ".join(f"{name} {text}" for name, text in measured.machine.items())
+        console.print(facts, markup=False)
+    console.print(row_table(measured))
+    for name, text in measured.results.items():
+        if text != "right":
+            console.print(f"{name}: {text}", style="red", markup=False)
+    for name, text in measured.skipped.items():
+        console.print(f"{name} left out: {text}", markup=False)
+
+
+def document_of(rows: list[Row], found: list[Measured], failures: dict[str, str]) -> dict[str, Any]:
+    """Return everything so far as plain data."""
+    return {
+        "device": found[0].machine if found else {},
+        "commit": git_commit(),
+        "variants": {v.name: asdict(v) for r in rows for v in (UNPASSED, *r.variants)},
+        "failures": failures,
+        "rows": [entry.describe() for entry in found],
+    }
 
 
 if __name__ == "__main__":

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+import os
 import sys
+import time
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -13,7 +15,7 @@ import pytest
 import torch
 
 from e2e.commands import ROOT
-from flagc.bench.outcome import Peak
+from flagc.bench.executor import verdict
 from flagc.frontend.execution import Argument
 from flagc.targets.cuda.executor import CudaExecutor
 from flagc.targets.registry import target_by_name
@@ -23,6 +25,7 @@ sys.path.insert(0, str(ROOT / "tools" / "bench"))
 import cuda_gemm
 import cuda_gemm_plan
 import cuda_gemm_problems
+import cuda_gemm_runner
 from cuda_gemm_problems import Problem
 
 TABLE = """
@@ -43,15 +46,10 @@ variants = ["swizzle", "unknown"]
 """
 
 
-class Device(Clock):
-    def peaks(self) -> list[Peak]:
-        return [self.peak(torch.float16)]
-
-
 @pytest.fixture
-def device(monkeypatch: pytest.MonkeyPatch) -> Device:
+def device(monkeypatch: pytest.MonkeyPatch) -> Clock:
     """Launches multiply on the CPU: with passes in 1 ms, without in 2, torch in 3."""
-    clock = Device()
+    clock = Clock()
 
     def call(self: CudaExecutor, launch: Any, grid: Any, arguments: Sequence[Argument]) -> Any:
         self.image(launch)  # compiles, or finds what the workers compiled
@@ -82,7 +80,7 @@ def device(monkeypatch: pytest.MonkeyPatch) -> Device:
     return clock
 
 
-def test_a_run(device: Device, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_run(device: Clock, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     table = tmp_path / "rows.toml"
     table.write_text(TABLE)
     out = tmp_path / "out.json"
@@ -93,7 +91,7 @@ def test_a_run(device: Device, tmp_path: Path, capsys: pytest.CaptureFixture[str
     wrong = cuda_gemm.compile_rows(options, rows)
     assert "unknown pass 'no-such-pass'" in wrong[rows[0].problem, "unknown"]
     target = target_by_name(options.target)
-    assert cuda_gemm.run_rows(options, rows, wrong, target, device) == 0
+    assert cuda_gemm.run_and_report(options, rows, wrong, target, lambda: device) == 0
     document = json.loads(out.read_text())
     first, second = document["rows"]
     assert first["best"] == "swizzle"
@@ -107,6 +105,35 @@ def test_a_run(device: Device, tmp_path: Path, capsys: pytest.CaptureFixture[str
     assert "gemm 95x81x63 fp16: 1.000 of the TFLOP/s at 96x80x64" not in shown
     assert "gemm 95x81x63 fp16: 0.98" in shown  # fewer operations in the same time
     assert "1.5" in shown
+
+
+@pytest.mark.parametrize(
+    ("what", "says"), [("die", "faulted on the GPU"), ("hang", "did not finish within 3 s")]
+)
+def test_a_variant_that_takes_the_process_down_is_left_out(
+    device: Clock, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, what: str, says: str
+) -> None:
+    table = tmp_path / "rows.toml"
+    table.write_text(TABLE.replace("no-such-pass", "set-num-stages{n=2}"))
+    real = CudaExecutor.call
+
+    def call(self: CudaExecutor, *arguments: Any) -> Any:
+        if any(placed.instance.name == "set-num-stages" for placed in self.passes):
+            if what == "hang":
+                time.sleep(60)
+            os._exit(1)
+        return real(self, *arguments)
+
+    monkeypatch.setattr(CudaExecutor, "call", call)
+    rows = cuda_gemm_plan.read_rows(table)
+    wrong = cuda_gemm_plan.compile_all("cuda:sm90", rows, 1)
+    assert not any(wrong.values())
+    target = target_by_name("cuda:sm90")
+    found = list(cuda_gemm_runner.run_rows(rows, wrong, target, lambda: device, 0.02, silence=3.0))
+    assert [type(entry).__name__ for entry in found] == ["Measured", "Measured"]
+    for entry in found:
+        assert says in entry.skipped["unknown"]
+        assert set(entry.timings) == {"unpassed", "swizzle", "cuBLAS"}
 
 
 def test_every_row_of_the_table_is_well_formed() -> None:
@@ -154,4 +181,4 @@ def test_baselines_do_what_the_references_say(
     problem = Problem(family, sizes, "fp16")
     values = problem.values("cpu")
     found = {**values, **(problem.baseline(values) or {})}
-    assert cuda_gemm.verdict(found, problem.expected(values), problem.tolerance) == "right"
+    assert verdict(found, problem.expected(values), problem.tolerance) == "right"
