@@ -17,6 +17,7 @@ import tempfile
 import time
 import traceback
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -81,8 +82,13 @@ def relative_error(found: torch.Tensor, expected: torch.Tensor) -> float:
 
 def run_examples(target: str) -> str:
     names = ("gemm", "gemm_bias_act", "attention", "layernorm", "softmax", "vector_add")
-    for name in names:
-        done = flagc_command("main", EXAMPLES / f"{name}.py", "--target", target, "--run")
+
+    def run(name: str) -> subprocess.CompletedProcess[str]:
+        return flagc_command("main", EXAMPLES / f"{name}.py", "--target", target, "--run")
+
+    with ThreadPoolExecutor(len(names)) as pool:
+        results = list(pool.map(run, names))
+    for name, done in zip(names, results, strict=True):
         expect(done.returncode == 0 and f"{name}: ok" in done.stdout, done.stdout + done.stderr)
         expect(torch.cuda.get_device_name() in done.stdout, done.stdout)
     return f"{len(names)} examples"

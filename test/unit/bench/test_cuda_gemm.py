@@ -16,6 +16,7 @@ import torch
 
 from e2e.commands import ROOT
 from flagc.bench.executor import verdict
+from flagc.errors import KernelError
 from flagc.frontend.execution import Argument
 from flagc.targets.cuda.executor import CudaExecutor
 from flagc.targets.registry import target_by_name
@@ -108,7 +109,12 @@ def test_a_run(device: Clock, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 
 
 @pytest.mark.parametrize(
-    ("what", "says"), [("die", "faulted on the GPU"), ("hang", "did not finish within 3 s")]
+    ("what", "says"),
+    [
+        ("die", "faulted on the GPU"),
+        ("fault", "faulted on the GPU"),
+        ("hang", "did not finish within 3 s"),
+    ],
 )
 def test_a_variant_that_takes_the_process_down_is_left_out(
     device: Clock, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, what: str, says: str
@@ -117,10 +123,16 @@ def test_a_variant_that_takes_the_process_down_is_left_out(
     table.write_text(TABLE.replace("no-such-pass", "set-num-stages{n=2}"))
     real = CudaExecutor.call
 
+    def lost() -> None:
+        raise KernelError("a launch failed on the GPU")
+
     def call(self: CudaExecutor, *arguments: Any) -> Any:
         if any(placed.instance.name == "set-num-stages" for placed in self.passes):
             if what == "hang":
                 time.sleep(60)
+            if what == "fault":  # as after an illegal access: nothing works any more
+                monkeypatch.setattr(device, "wait", lost)
+                return lambda: None
             os._exit(1)
         return real(self, *arguments)
 
