@@ -262,3 +262,10 @@ def column_extremes(x, low, high, stride, M: tl.constexpr, N: tl.constexpr):
     v = tl.load(x + j[:, None] + i[None, :] * stride)
     tl.store(low + j, tl.min(v, 1, return_indices=True)[1])
     tl.store(high + j, tl.max(v, 1, return_indices=True)[1])
+
+
+@triton.jit
+def double_every_third(x, out, n, BLOCK: tl.constexpr):
+    i = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+    mask = (i < n) & (i % 3 == 0)
+    tl.store(out + i, tl.load(x + i, mask=mask, other=0.0) * 2, mask=mask)

@@ -43,6 +43,17 @@ def test_vector_add_is_exact(kind: str, n: int) -> None:
     assert untouched(storage, out)
 
 
+@pytest.mark.parametrize("n", [1, 100, 256, 1000])
+def test_a_store_with_a_condition_stays_within_the_tensor(n: int) -> None:
+    types = {**pointers("x out", "fp32"), "n": "i32"}
+    x = torch.randn(n)
+    storage, out = guarded(n)
+    kernel = emulated(own.double_every_third, types, {"BLOCK": 256})
+    kernel.run((-(-n // 256),), [x, out, n])
+    assert torch.equal(out[::3], x[::3] * 2)
+    assert untouched(storage, out[::3])
+
+
 def softmax_reference(x: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
     """Exact softmax of rows, and what fp32 loses: x less the maximum is rounded, which exp turns
     into a relative error; exp, the sum and the division follow."""

@@ -49,6 +49,7 @@ class AscendTarget(Target):
             "while-to-for",
             "fp8-to-f16",
             "fp8-stores-as-bits",
+            "bounds-before-conditions",
             "explicit-other",
             "libdevice-to-math",
             "drop-assume",
