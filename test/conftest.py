@@ -20,6 +20,8 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption(
         "--seed", type=int, help="seed of the tests' random inputs (default: another each run)"
     )
+    parser.addoption("--fuzz", type=int, default=500, help="number of fuzz cases (test/fuzz)")
+    parser.addoption("--fuzz-case", help="repeat one, e.g. gemm/17/3; needs the --seed it had")
 
 
 def pytest_configure(config: pytest.Config) -> None:
@@ -70,6 +72,12 @@ def seeded(request: pytest.FixtureRequest) -> int:
     np.random.seed(seed)
     torch.manual_seed(seed)
     return seed
+
+
+@pytest.fixture
+def base_seed(request: pytest.FixtureRequest) -> int:
+    """What `--seed` gives or the header says."""
+    return request.config.stash[SEED]
 
 
 @pytest.fixture

@@ -74,9 +74,13 @@ def untouched(storage: torch.Tensor, inside: torch.Tensor) -> bool:
     """All bytes that `guarded` made, but for those of `inside`, are as they were."""
     outside = torch.ones(storage.shape, dtype=torch.bool)
     outside.as_strided(inside.shape, inside.stride(), inside.storage_offset()).fill_(False)
-    left = storage[outside]
-    filled = torch.full_like(left, _fill(storage.dtype))
-    return torch.equal(left.view(torch.uint8), filled.view(torch.uint8))
+    return unwritten(storage[outside])
+
+
+def unwritten(values: torch.Tensor) -> bool:
+    """Whether a list of elements consists of the bytes that `guarded` fills in."""
+    filled = torch.full(values.shape, _fill(values.dtype), dtype=values.dtype)
+    return torch.equal(values.clone().view(torch.uint8), filled.view(torch.uint8))
 
 
 def _fill(dtype: torch.dtype) -> float | int:

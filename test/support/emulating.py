@@ -67,7 +67,15 @@ _loaded: dict[str, EmulatedKernel] = {}
 def emulated(
     function: Any, types: dict[str, str], constants: dict[str, Any], even: str = ""
 ) -> EmulatedKernel:
-    key = repr((function.__name__, sorted(types.items()), sorted(constants.items()), even))
+    key = repr(
+        (
+            function.__module__,
+            function.__name__,
+            sorted(types.items()),
+            sorted(constants.items()),
+            even,
+        )
+    )
     if key not in _loaded:
         _loaded[key] = EmulatedKernel(lowered(function, types, constants, even))
     return _loaded[key]

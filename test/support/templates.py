@@ -58,3 +58,70 @@ def gemm(
     elif EPILOGUE == "scale":
         acc = acc * 0.5
     tl.store(c + place, acc.to(c.dtype.element_ty), mask=inside)
+
+
+@triton.jit
+def reduce(
+    x,
+    out,
+    KEPT,
+    LENGTH,
+    stride_kept,
+    stride_along,
+    BLOCK_KEPT: tl.constexpr,
+    BLOCK: tl.constexpr,
+    AXIS: tl.constexpr,
+    OP: tl.constexpr,
+    MASK: tl.constexpr,
+    NEUTRAL: tl.constexpr,
+    TYPE: tl.constexpr,
+    LOOP: tl.constexpr,
+):
+    """Reduce `x` along one of two dimensions, which is AXIS of the tile, in dtype TYPE.
+
+    Elements that MASK hides count as NEUTRAL. With LOOP, a tile at a time.
+    """
+    kept = tl.program_id(0) * BLOCK_KEPT + tl.arange(0, BLOCK_KEPT)
+    kept = kept[None, :] if AXIS == 0 else kept[:, None]
+    along = tl.arange(0, BLOCK)
+    along = along[:, None] if AXIS == 0 else along[None, :]
+    steps = tl.cdiv(LENGTH, BLOCK) if LOOP else 1
+    shape: tl.constexpr = (BLOCK, BLOCK_KEPT) if AXIS == 0 else (BLOCK_KEPT, BLOCK)
+    total = tl.full(shape, NEUTRAL, TYPE)
+    for step in range(0, steps):
+        i = step * BLOCK + along
+        inside = (kept < KEPT) & (i < LENGTH)
+        v = tl.load(x + kept * stride_kept + i * stride_along, mask=inside, other=NEUTRAL)
+        v = v.to(TYPE)
+        if MASK == "triangle":
+            v = tl.where(i <= kept, v, NEUTRAL)
+        elif MASK == "every third":
+            v = tl.where((i + kept) % 3 == 0, v, NEUTRAL)
+        elif MASK == "positive":
+            v = tl.where(v > 0, v, NEUTRAL)
+        if LOOP:
+            if OP == "sum":
+                total += v
+            elif OP == "max":
+                total = tl.maximum(total, v)
+            else:
+                total = tl.minimum(total, v)
+        else:
+            total = v
+    if OP == "cumsum":
+        place = kept * LENGTH + along
+        inside = (kept < KEPT) & (along < LENGTH)
+        tl.store(out + place, tl.cumsum(total, AXIS).to(out.dtype.element_ty), mask=inside)
+    else:
+        if OP == "sum":
+            r = tl.sum(total, AXIS)
+        elif OP == "max":
+            r = tl.max(total, AXIS)
+        elif OP == "min":
+            r = tl.min(total, AXIS)
+        elif OP == "argmax":
+            r = tl.argmax(total, AXIS)
+        else:
+            r = tl.argmin(total, AXIS)
+        at = tl.program_id(0) * BLOCK_KEPT + tl.arange(0, BLOCK_KEPT)
+        tl.store(out + at, r.to(out.dtype.element_ty), mask=at < KEPT)
