@@ -210,3 +210,16 @@ def test_only_a_barrier_of_all_pipes_orders_them(pipe: int, orders: bool) -> Non
     with pytest.raises(KernelFault) as caught:
         load(aiv=program).run((1,), [x, out])
     assert caught.value.fault.kind == "race"
+
+
+@pytest.mark.parametrize(("high", "taken"), [(0, range(64)), (2, [*range(64), 65])])
+def test_a_full_low_mask_word_leaves_the_upper_lanes_to_the_high_one(
+    high: int, taken: list[int]
+) -> None:
+    x, out = np.arange(128, dtype=F16), np.full(128, -1, F16)
+    program = Program().to_ub(0, 0, 256).to_ub(1, 1024, 256).mask(2**64 - 1, high)
+    program.do("VADDS.f16", at(UB, 1024), at(UB, 0), "half 1.0", word(0x0100_0808_0001_0001))
+    run(program.from_ub(1, 1024, 256), x, out)
+    expected = np.full(128, -1, F16)
+    expected[list(taken)] = x[list(taken)] + 1
+    assert np.array_equal(out, expected)
