@@ -112,6 +112,8 @@ def _rewrite_version(
 ) -> None:
     """Put the kernel's body under a check of alignment, and rewrite that version of it."""
     checks = alignment_checks(others)
+    if len(function.regions[0].blocks) > 1:
+        checks = "the kernel returns early; structured-early-return makes it one block"
     if isinstance(checks, str):
         context.remark(others[0].access.op, f"no second version: {checks}")
         inside, plans = function, aligned

@@ -254,3 +254,35 @@ def test_result_reads_back():
         LoadsToDescriptors(), lowered(kernel, GEMM, {**BLOCKS, **STRIDES}).text()
     )
     assert isinstance(parsed(changed.text()), Module)
+
+
+EARLY = """
+tt.func public @early(%p: !tt.ptr<f16>, %o: !tt.ptr<f16>, %n: i32) {
+  %c0 = arith.constant 0 : i32
+  %stop = arith.cmpi eq, %n, %c0 : i32
+  cf.cond_br %stop, ^end, ^go
+^end:
+  tt.return
+^go:
+  %sixteens = arith.constant dense<16> : tensor<16x1xi32>
+  %lane = tt.make_range {end = 16 : i32, start = 0 : i32} : tensor<16xi32>
+  %r = tt.expand_dims %lane {axis = 1 : i32} : tensor<16xi32> -> tensor<16x1xi32>
+  %c = tt.expand_dims %lane {axis = 0 : i32} : tensor<16xi32> -> tensor<1x16xi32>
+  %rs = arith.muli %r, %sixteens : tensor<16x1xi32>
+  %rb = tt.broadcast %rs : tensor<16x1xi32> -> tensor<16x16xi32>
+  %cb = tt.broadcast %c : tensor<1x16xi32> -> tensor<16x16xi32>
+  %at = arith.addi %rb, %cb : tensor<16x16xi32>
+  %ps = tt.splat %p : !tt.ptr<f16> -> tensor<16x16x!tt.ptr<f16>>
+  %q = tt.addptr %ps, %at : tensor<16x16x!tt.ptr<f16>>, tensor<16x16xi32>
+  %v = tt.load %q : tensor<16x16x!tt.ptr<f16>>
+  tt.return
+}
+"""
+
+
+def test_no_second_version_of_a_kernel_that_returns_early():
+    module, remarks = transformed(LoadsToDescriptors(versioned=True), EARLY)
+    assert remarks == [
+        "no second version: the kernel returns early; structured-early-return makes it one block"
+    ]
+    assert len(list(module.walk("tt.load"))) == 1
