@@ -187,12 +187,22 @@ tt.func public @carried(%p: !tt.ptr<f32>, %n: i32, %step: i32) {
 """
 
 
-def only_access(text_of_kernel):
-    (found,) = accesses(parsed(text_of_kernel), IndexValues())
-    return found
+@pytest.fixture
+def only_access():
+    """Return a function that describes a kernel's last access.
+
+    Descriptions hold values of the module, which has to live as long as they are looked at.
+    """
+    modules = []
+
+    def describe_last(text_of_kernel):
+        modules.append(parsed(text_of_kernel))
+        return accesses(modules[-1], IndexValues())[-1]
+
+    return describe_last
 
 
-def test_offset_carried_round_a_loop():
+def test_offset_carried_round_a_loop(only_access):
     """The counter goes 1, 4, 7; the offset 0, 5, 10."""
     next_ = """%next = arith.addi %at, %fives : tensor<4xi32>
                %faster = arith.addi %by, %c1 : i32"""
@@ -203,7 +213,7 @@ def test_offset_carried_round_a_loop():
     assert text(only_access(by_counter).offset) == "2*counter - 2"
 
 
-def test_offset_that_grows_by_more_each_time():
+def test_offset_that_grows_by_more_each_time(only_access):
     next_ = """%bys = tt.splat %by : i32 -> tensor<4xi32>
                %next = arith.addi %at, %bys : tensor<4xi32>
                %faster = arith.addi %by, %c1 : i32"""
@@ -265,13 +275,13 @@ tt.func public @gather(%p: !tt.ptr<f32>, %at: !tt.ptr<i32>, %w: i32) {
         ),
     ],
 )
-def test_refused(index, at, reason):
-    found = accesses(parsed(GATHER.replace("INDEX", index)), IndexValues())[-1]
+def test_refused(index, at, reason, only_access):
+    found = only_access(GATHER.replace("INDEX", index))
     assert isinstance(found, Refused)
     assert (found.at.name, found.reason) == (at, reason)
 
 
-def test_conditions_that_are_no_bound_of_one_dimension():
+def test_conditions_that_are_no_bound_of_one_dimension(only_access):
     kernel = """
 tt.func public @triangle(%p: !tt.ptr<f32>, %v: tensor<8x8xf32>, %n: i32, %flag: i1) {
   %lane = tt.make_range {end = 8 : i32, start = 0 : i32} : tensor<8xi32>

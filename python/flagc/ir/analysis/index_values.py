@@ -55,7 +55,11 @@ class Pointer:
 
 
 class IndexValues:
-    """Formulas of the values of one module, each computed once."""
+    """Formulas of the values of one module, each computed once.
+
+    They know values by their identity: the module has to live as long as they are used, and a pass
+    makes new ones after it has changed the module.
+    """
 
     def __init__(self) -> None:
         self.symbols = Symbols()
