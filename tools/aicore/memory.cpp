@@ -29,15 +29,19 @@ std::string hexadecimal(std::uint64_t value) {
 void Memory::Free::operator()(std::uint8_t* pointer) const { std::free(pointer); }
 
 Memory::Memory(const char* name, std::size_t size, std::size_t alignment)
-    : name_(name), size_(size), alignment_(alignment), data_(allocate(size)),
+    : name_(name), size_(size), alignment_(alignment), touched_end_(size), data_(allocate(size)),
       undefined_(allocate(size)), origins_(allocate(size)) {}
 
 void Memory::reset(bool checks) {
   checks_ = checks;
   if (!checks) return;
-  std::fill_n(reinterpret_cast<std::uint16_t*>(data_.get()), size_ / 2, kPoison);
-  std::memset(undefined_.get(), 0xFF, size_);
-  std::memset(origins_.get(), static_cast<int>(Origin::kUnwritten), size_);
+  if (touched_begin_ >= touched_end_) return;
+  const std::uint64_t begin = touched_begin_ / 2 * 2, bytes = touched_end_ - begin;
+  std::fill_n(reinterpret_cast<std::uint16_t*>(data_.get() + begin), (bytes + 1) / 2, kPoison);
+  std::memset(undefined_.get() + begin, 0xFF, bytes);
+  std::memset(origins_.get() + begin, static_cast<int>(Origin::kUnwritten), bytes);
+  touched_begin_ = size_;
+  touched_end_ = 0;
 }
 
 std::uint64_t Memory::offset(std::uint64_t address, std::uint64_t bytes) const {
@@ -100,6 +104,7 @@ void Memory::move(std::uint64_t target, std::uint64_t source, std::uint64_t byte
   if (checks_) {
     note(from, bytes, false);
     note(to, bytes, true);
+    touch(to, bytes);
     std::memmove(undefined_.get() + to, undefined_.get() + from, bytes);
     std::memmove(origins_.get() + to, origins_.get() + from, bytes);
   }
@@ -181,6 +186,7 @@ std::uint8_t* Memory::write(std::uint64_t address, std::uint64_t bytes, std::siz
     check_alignment(start, alignment);
     std::memset(undefined_.get() + start, 0, bytes);
     note(start, bytes, true);
+    touch(start, bytes);
   }
   bytes_written += bytes;
   return data_.get() + start;
@@ -201,6 +207,7 @@ void Memory::scramble(std::uint64_t address, std::uint64_t bytes) {
   const std::uint64_t start = offset(address, bytes);
   if (!checks_) return;
   note(start, bytes, true);
+  touch(start, bytes);
   for (std::uint64_t at = start; at < start + bytes; ++at) {
     data_.get()[at] = static_cast<std::uint8_t>(at % 2 == 0 ? kPoison & 0xFF : kPoison >> 8);
   }

@@ -1,6 +1,7 @@
 // The memories of one AI Core, each with its own rules, and global memory as a set of regions.
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -76,6 +77,10 @@ class Memory {
   struct Free {
     void operator()(std::uint8_t* pointer) const;
   };
+  void touch(std::uint64_t begin, std::uint64_t bytes) {
+    touched_begin_ = std::min(touched_begin_, begin);
+    touched_end_ = std::max(touched_end_, begin + bytes);
+  }
   bool all_defined(std::uint64_t begin, std::uint64_t bytes) const;
   View view_of(std::uint64_t begin, std::uint64_t bytes) const;
   void check_alignment(std::uint64_t begin, std::size_t alignment) const;
@@ -87,6 +92,7 @@ class Memory {
   std::size_t size_;
   std::size_t alignment_;
   bool checks_ = true;
+  std::uint64_t touched_begin_ = 0, touched_end_;  // covers what was written since `reset`
   const PipeClocks* clocks_ = nullptr;
   std::unique_ptr<AccessLog> log_;
   std::unique_ptr<std::uint8_t, Free> data_;

@@ -70,6 +70,7 @@ class AccessLog {
   int access(const PipeClocks& clocks, std::uint64_t begin, std::uint64_t bytes, bool write) {
     if (bytes == 0) return -1;
     const int pipe = clocks.pipe();
+    const std::uint32_t bit = 1u << pipe, now = clocks.now();
     int found = -1;
     for (std::uint64_t at = begin / kUnit; at <= (begin + bytes - 1) / kUnit; ++at) {
       Block& block = blocks_[at];
@@ -77,14 +78,17 @@ class AccessLog {
         found = block.writer;
       }
       if (write) {
-        for (int other = 0; other < kClockPipes; ++other) {
-          const std::uint32_t time = block.read_times[static_cast<std::size_t>(other)];
-          if (time != 0 && other != pipe && !clocks.has_seen(other, time)) found = other;
+        for (std::uint32_t readers = block.readers & ~bit; readers != 0; readers &= readers - 1) {
+          const int other = __builtin_ctz(readers);
+          if (!clocks.has_seen(other, block.read_times[static_cast<std::size_t>(other)])) found = other;
         }
         block.writer = pipe;
-        block.write_time = clocks.now();
+        block.write_time = now;
+        // Whoever has seen this write has seen what its pipe had: the reads before it.
+        block.readers = 0;
       } else {
-        block.read_times[static_cast<std::size_t>(pipe)] = clocks.now();
+        block.read_times[static_cast<std::size_t>(pipe)] = now;
+        block.readers |= bit;
       }
     }
     return found;
@@ -95,6 +99,7 @@ class AccessLog {
   struct Block {
     int writer = 0;
     std::uint32_t write_time = 0;
+    std::uint32_t readers = 0;  // pipes, as bits, since the last write
     Clocks read_times{};
   };
   std::vector<Block> blocks_;
