@@ -141,3 +141,17 @@ def test_a_repeat_of_a_conversion_is_256_bytes_of_the_wider_type() -> None:
     program.do("VCONV.f162f32.v220", at(UB, 4096), at(UB, 0), word(fields))
     run(program.from_ub(1, 4096, 640), x, out)
     assert out.tolist() == [*range(64), *[-1] * 16, *range(64, 128), *[-1] * 16]
+
+
+@pytest.mark.parametrize(
+    ("mode", "expected"),
+    [
+        ("r", [np.inf, -np.inf]),
+        ("z", [65504, -65504]),
+        ("f", [65504, -np.inf]),
+        ("c", [np.inf, -65504]),
+    ],
+)
+def test_overflow_goes_where_the_rounding_goes(mode: str, expected: list[float]) -> None:
+    narrow = 1 | 1 << 16 | 4 << 32 | 8 << 40 | 1 << 56
+    assert converted(f"f322f16{mode}", np.array([1e9, -1e9], F32), F16, narrow, 0) == expected
