@@ -290,6 +290,7 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("--json", type=Path, help="write the outcomes here")
     parser.add_argument("--only", default="", help="only operators whose name contains this")
+    parser.add_argument("--family", default="", help="only these families, with commas")
     parser.add_argument("--variant", choices=("ascend", "nvidia"), default="ascend")
     parser.add_argument("--without", default="", help="default passes to leave out, with commas")
     parser.add_argument("--no-checks", action="store_true", help="the emulator checks nothing")
@@ -299,6 +300,8 @@ def main() -> int:
     outcomes: list[Outcome] = []
     for operator in operators:
         if options.only not in f"{operator.name} {operator.note}".strip():
+            continue
+        if options.family and operator.family not in options.family.split(","):
             continue
         for last in outcomes_of(operator, options, mode):
             outcomes.append(last)
