@@ -16,3 +16,6 @@ editable=
 [ "$extra" != dev ] || editable=--editable
 .venv/bin/python -m pip install --quiet --disable-pip-version-check \
   --constraint "${FLAGC_CONSTRAINTS:-constraints.txt}" $editable ".${extra:+[$extra]}"
+# A test runs FlagGems' operators. What it pins beside them is not what flagc uses, so it comes alone.
+[ -z "$extra" ] || .venv/bin/python -m pip install --quiet --disable-pip-version-check \
+  --no-deps flag_gems==5.0.2

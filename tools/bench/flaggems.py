@@ -269,7 +269,7 @@ def outcomes_of(operator: Any, options: argparse.Namespace, mode: Any) -> Iterat
     if not wrappers:
         reason = "FlagGems has no such wrapper"
         yield Outcome(name, "", "missing", reason, family=operator.family)
-    for dtype in operator.dtypes:
+    for dtype in operator.dtypes[: 1 if options.one_type else None]:
         for kind, wrapper in wrappers.items():
             case = (operator, wrapper, dtype, mode, without, not options.no_checks)
             outcome = supervise(fork, name, case, options.timeout)
@@ -289,7 +289,12 @@ def main() -> int:
     """Run every operator; exit status 1 if a result is wrong."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("--json", type=Path, help="write the outcomes here")
-    parser.add_argument("--only", default="", help="only operators whose name contains this")
+    parser.add_argument(
+        "--only",
+        default="",
+        help="only calls whose name contains one of these, separated by commas",
+    )
+    parser.add_argument("--one-type", action="store_true", help="only the first element type")
     parser.add_argument("--family", default="", help="only these families, with commas")
     parser.add_argument("--variant", choices=("ascend", "nvidia"), default="ascend")
     parser.add_argument("--without", default="", help="default passes to leave out, with commas")
@@ -299,7 +304,8 @@ def main() -> int:
     mode, operators = load(options.variant)
     outcomes: list[Outcome] = []
     for operator in operators:
-        if options.only not in f"{operator.name} {operator.note}".strip():
+        name = f"{operator.name} {operator.note}"
+        if not any(part in name for part in options.only.split(",")):
             continue
         if options.family and operator.family not in options.family.split(","):
             continue
