@@ -117,7 +117,8 @@ def versions() -> dict[str, str]:
 
 def write(path: Path, outcomes: list[Outcome]) -> None:
     """Write versions and outcomes, one line a call."""
-    lines = ",\n  ".join(json.dumps(asdict(outcome)) for outcome in outcomes)
+    short = ({**asdict(entry), "seconds": round(entry.seconds, 1)} for entry in outcomes)
+    lines = ",\n  ".join(json.dumps(entry) for entry in short)
     today = datetime.now(timezone.utc).date().isoformat()
     head = f'"date": "{today}",\n "versions": {json.dumps(versions())}'
     path.write_text(f'{{{head},\n "outcomes": [\n  {lines}\n ]}}\n')
