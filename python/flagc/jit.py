@@ -20,6 +20,7 @@ from flagc.pipeline.pipeline_text import PlacedPass, parse_pipeline
 from flagc.pipeline.triton_hook import Installation
 from flagc.report import terminal
 from flagc.targets.cuda import jit as _cuda_stages  # noqa: F401 - registers itself
+from flagc.targets.cuda import planned_launches
 from flagc.targets.cuda.executor import torch_scratch
 
 Report = Callable[[Findings, str], None]
@@ -28,6 +29,8 @@ Report = Callable[[Findings, str], None]
 # of its own, which know nothing of passes.
 _INDUCTOR_THREADS = "TORCHINDUCTOR_COMPILE_THREADS"
 _INDUCTOR_CACHE = "TORCHINDUCTOR_CACHE_DIR"
+# Inductor's own launcher knows nothing of launch plans; without it, Triton's is used.
+_INDUCTOR_LAUNCHER = "TORCHINDUCTOR_USE_STATIC_CUDA_LAUNCHER"
 
 _installed: list[tuple[Installation, dict[str, str | None]]] = []
 
@@ -61,6 +64,7 @@ def install(
         placed = [p if isinstance(p, PlacedPass) else PlacedPass(p) for p in passes]
     installation = Installation(placed, report or print_findings)
     triton_hook.add(installation)
+    planned_launches.provide()
     scratch_memory.provide()
     _provide_scratch()
     _installed.append((installation, _redirect_inductor(installation.fingerprint)))
@@ -114,10 +118,13 @@ def _provide_scratch() -> None:
 
 def _redirect_inductor(fingerprint: str) -> dict[str, str | None]:
     """Point Inductor at a cache of this pipeline's own, and return the previous environment."""
-    previous = {name: os.environ.get(name) for name in (_INDUCTOR_THREADS, _INDUCTOR_CACHE)}
+    names = (_INDUCTOR_THREADS, _INDUCTOR_CACHE, _INDUCTOR_LAUNCHER)
+    previous = {name: os.environ.get(name) for name in names}
     os.environ[_INDUCTOR_THREADS] = "1"
+    os.environ[_INDUCTOR_LAUNCHER] = "0"
     os.environ[_INDUCTOR_CACHE] = str(cache_folder() / "inductor" / fingerprint[:16])
     config: Any = sys.modules.get("torch._inductor.config")
     if config is not None:
         config.compile_threads = 1
+        config.use_static_cuda_launcher = False
     return previous

@@ -20,6 +20,8 @@ from flagc.errors import EnvironmentProblem, UsageError
 from flagc.frontend.execution import Argument
 from flagc.frontend.recorder import LaunchRecorder, recording
 from flagc.pipeline.compiler import compile_kernel
+from flagc.pipeline.loading import load_installed_passes
+from flagc.pipeline.pipeline_text import parse_pipeline
 from flagc.targets.cuda import executor as executor_module
 from flagc.targets.cuda.driver_api import LaunchShape
 from flagc.targets.cuda.executor import CudaExecutor, require_gpu
@@ -132,6 +134,21 @@ def test_scratch_of_device_side_descriptors_is_allocated(
     (size,) = sizes
     assert size % (3 * 2 * 128) == 0
     assert struct.unpack("<QQ", bytes(stand_in.last.parameters[16:32])) == (0xABC00, 0)
+
+
+def test_a_persistent_kernel_is_launched_with_fewer_programs_and_the_scripts_grid(
+    stand_in: StandIn, gpu: None
+) -> None:
+    load_installed_passes()
+    passes = parse_pipeline("make-persistent{programs=5}")
+    x = gpu_tensor(torch.ones(100))
+    stand_in.expect([8, 8, 4, 4, 4, 4, 4, 8, 8])
+    for grid, launched in (((7,), 5), ((2, 2), 4)):
+        (launch,) = run(executor(stand_in, passes=passes), scale, grid, x, x, 100, 2.5, BLOCK=16)
+        assert list(stand_in.last.grid) == [launched, 1, 1]
+        assert list(launch.grids[0]) == [*grid, 1, 1][:3]
+        packed = struct.unpack("<QQifiii", bytes(stand_in.last.parameters[:36]))
+        assert packed[2:] == (100, 2.5, *grid, *[1] * (3 - len(grid)))
 
 
 def test_a_host_side_descriptor_becomes_a_tensor_map(stand_in: StandIn, gpu: None) -> None:

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from flagc.frontend.execution import Argument
+from flagc.ir.launch_plan import METADATA, LaunchPlan
 from flagc.pipeline.compiler import CompileResult
 from flagc.targets.cuda.driver_api import CudaDriver, LaunchShape
 from flagc.targets.cuda.parameters import parameters
@@ -25,6 +26,7 @@ _LAUNCH_FACTS = (
     "tensordesc_meta",
     "launch_cooperative_grid",
     "launch_pdl",
+    METADATA,
 )
 
 
@@ -68,6 +70,7 @@ class KernelImage:
         """Put one launch on `stream`. An empty grid launches nothing.
 
         Args:
+            grid: the script's; a pass may have changed what is launched for it.
             allocate: gives scratch memory, which must live until the launch has ended; a caching
                 allocator that is ordered by `stream` does.
 
@@ -78,6 +81,9 @@ class KernelImage:
         facts = self.facts
         function = self.load(driver)
         packed = parameters(arguments, facts["tensordesc_meta"] or (), driver)
+        if (plan := facts.get(METADATA)) is not None:
+            packed += [ctypes.c_int32(size) for size in grid]
+            grid = LaunchPlan.of(plan).launched(grid)
         programs = grid[0] * grid[1] * grid[2]
         if not programs:
             return

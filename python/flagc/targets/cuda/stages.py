@@ -11,6 +11,8 @@ from triton._C.libtriton import llvm, nvidia
 from flagc.errors import FlagcError, KernelError, UsageError
 from flagc.ir import triton_bridge
 from flagc.ir.checks import find_malformed
+from flagc.ir.launch_arguments import plan_of
+from flagc.ir.launch_plan import METADATA
 from flagc.ir.locations import source_location
 from flagc.ir.module import Module
 from flagc.pipeline.stages import Payload, Stage, StepObserver
@@ -67,7 +69,10 @@ class TritonStage(Stage):
         return triton_bridge.export(payload, self.level or str(self.inner_level))
 
     def import_module(self, module: Module) -> Payload:
-        """Return the module as libtriton's, verified by Triton."""
+        """Return the module as libtriton's, verified by Triton; note how it is launched."""
+        for function in module.functions():
+            if (plan := plan_of(function)) is not None:
+                self._metadata[METADATA] = plan.describe()
         return triton_bridge.import_module(module, self._context)
 
     def read(self, path: Path) -> Payload:
