@@ -7,9 +7,9 @@ import pytest
 import torch
 import triton
 import triton.language as tl
-from support.comparing import product_error
 
 import flagc
+from support.comparing import product_error
 
 
 @triton.jit
