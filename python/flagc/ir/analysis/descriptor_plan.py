@@ -17,8 +17,8 @@ from flagc.ir.analysis.accesses import Access, Dimension
 from flagc.ir.analysis.affine import Affine, Product, Symbol
 from flagc.ir.analysis.integer_facts import Facts, argument_divisor
 from flagc.ir.analysis.loop_carried import enclosing_loops, is_defined_inside
-from flagc.ir.analysis.signs import integer_constant
-from flagc.ir.module import Operation, Value, defining_op
+from flagc.ir.analysis.signs import is_zero
+from flagc.ir.module import Operation, defining_op
 from flagc.ir.types import PointerType, element_bits
 
 # CUDA driver API, cuTensorMapEncodeTiled: address and strides are multiples of 16 bytes, the
@@ -134,19 +134,8 @@ def _check_kind(access: Access) -> None:
         raise NoDescriptor("its offsets wrap around; unwrap-modulo-offsets makes them plain")
     if isinstance(access.other, float) or access.other is None:
         return
-    if integer_constant(access.other) != 0 and not _is_zero(access.other):
+    if not is_zero(access.other):
         raise NoDescriptor("lanes outside are loaded as something else than 0")
-
-
-def _is_zero(value: Value) -> bool:
-    op = defining_op(value)
-    if op is None or op.name != "arith.constant":
-        return False
-    attribute = op.attributes["value"]
-    if not getattr(attribute, "is_splat", False):
-        return False
-    number = getattr(attribute.get_splat_value(), "value", None)
-    return number == 0.0 and not str(number).startswith("-")
 
 
 def _order(access: Access) -> list[int]:
@@ -176,9 +165,18 @@ def _limit(facts: Facts, dimension: Dimension) -> Affine | None:
         if not facts.is_non_negative(bound.limit - dimension.size)
     ]
     limits = list(dict.fromkeys(limits))
-    if len(limits) > 1:
+    return _least(facts, limits) if limits else None
+
+
+def _least(facts: Facts, limits: list[Affine]) -> Affine:
+    """Return the smallest of the limits of a block that starts at one place."""
+    start = _start(facts, limits[0])
+    if any(_start(facts, limit) != start for limit in limits):
         raise NoDescriptor("its mask has several bounds for one dimension")
-    return limits[0] if limits else None
+    size = limits[0] + start
+    for limit in limits[1:]:
+        size = facts.symbols.get(affine.MINIMUM, size, limit + start)
+    return size - start
 
 
 def _start(facts: Facts, limit: Affine | None) -> Affine:

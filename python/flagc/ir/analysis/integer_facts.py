@@ -17,7 +17,7 @@ from collections.abc import Iterator, Sequence
 from fractions import Fraction
 
 from flagc.ir.analysis import affine
-from flagc.ir.analysis.affine import Affine, Symbol
+from flagc.ir.analysis.affine import Affine, Symbol, Symbols
 from flagc.ir.analysis.index_values import IndexValues
 from flagc.ir.analysis.integer_ranges import numeric_range
 from flagc.ir.module import Operation, Value, defining_op
@@ -35,6 +35,11 @@ class Facts:
         self._values = values
         self._grid = (*grid, None, None, None)[:3]
         self._sizes: dict[Value, bool] = {}
+
+    @property
+    def symbols(self) -> Symbols:
+        """The symbols of the formulas that this is about."""
+        return self._values.symbols
 
     def divisor(self, formula: Affine) -> int:
         """Return the largest number known to divide `formula`; 0 for the number 0."""

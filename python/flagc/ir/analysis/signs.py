@@ -30,6 +30,20 @@ def integer_constant(value: Value) -> int | None:
     return int(number) if isinstance(number, int) else None
 
 
+def is_zero(value: Value) -> bool:
+    """Return whether `value` is the number 0, or a tensor of it; -0.0 is not."""
+    op = defining_op(value)
+    if op is None or op.name != "arith.constant":
+        return False
+    attribute = op.attributes["value"]
+    if isinstance(attribute, ir.DenseElementsAttr):
+        if not attribute.is_splat:
+            return False
+        attribute = attribute.get_splat_value()
+    number = getattr(attribute, "value", None)
+    return number == 0 and not str(number).startswith("-")
+
+
 def cannot_be_negative(value: Value, depth: int = _DEPTH) -> bool:
     """Return whether `value`, read as signed, is known to be at least 0."""
     number = integer_constant(value)

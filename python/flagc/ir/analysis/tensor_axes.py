@@ -67,11 +67,15 @@ class TensorAxes:
     Attributes:
         flaws: what looks across an axis, by axis.
         reductions: the `tt.reduce` ops along an axis, by axis.
+        depths: the matrix products that an axis is the depth of, by axis.
         extents: the axis's length.
         flattened: by its result, each `tt.reshape` to one dimension that only reductions use.
     """
 
-    def __init__(self, function: Operation) -> None:
+    def __init__(self, function: Operation, *, depth_is_flaw: bool = True) -> None:
+        """`depth_is_flaw` says whether the depth of a matrix product counts as a flaw."""
+        self._depth_is_flaw = depth_is_flaw
+        self._depth: list[tuple[Key, Operation]] = []
         self.ops = list(nested_ops(function))[1:]
         self._parents: dict[Key, Key] = {}
         self._flawed: list[tuple[Key, Flaw]] = []
@@ -86,6 +90,9 @@ class TensorAxes:
         self.reductions: dict[Key, list[Operation]] = {}
         for key, op in self._reduced:
             self.reductions.setdefault(self._root(key), []).append(op)
+        self.depths: dict[Key, list[Operation]] = {}
+        for key, op in self._depth:
+            self.depths.setdefault(self._root(key), []).append(op)
         self.extents: dict[Key, int] = {}
         for op in self.ops:
             self._measure(op)
@@ -219,7 +226,10 @@ class TensorAxes:
             return
         self._join(left[0], total[0])
         self._join(right[1], total[1])
-        self._forbid(op, [left[1], right[0]], "it is the depth of a matrix product")
+        self._join(left[1], right[0])
+        self._depth.append((left[1], op))
+        if self._depth_is_flaw:
+            self._forbid(op, [left[1]], "it is the depth of a matrix product")
 
     def _reduce(self, op: Operation) -> None:
         axis = op.attributes["axis"].value

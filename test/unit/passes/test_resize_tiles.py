@@ -1,0 +1,114 @@
+"""`resize-tiles`: other tiles, the same elements, bit for bit."""
+
+import numpy as np
+import pytest
+from compiling import aligned_gemm, compile_source
+
+from flagc.passes.ttir.descriptors_to_pointers import DescriptorsToPointers
+from flagc.passes.ttir.loads_to_descriptors import LoadsToDescriptors
+from flagc.passes.ttir.make_persistent import MakePersistent
+from flagc.passes.ttir.resize_tiles import ResizeTiles
+from support.lowering import lowered, python_file
+from support.planned import launch
+from support.running import transformed
+
+BLOCKS = {"BLOCK_M": 16, "BLOCK_N": 16, "BLOCK_K": 16}
+STRIDES = {"stride_ak": 1, "stride_bn": 1, "stride_cn": 1}
+GEMM = "*fp16:16 *fp16:16 *fp16:16 i32 i32 i32 i32:16 i32:16 i32:16"
+
+
+def gemm():
+    return lowered(python_file("examples/gemm.py").gemm_kernel, GEMM, {**BLOCKS, **STRIDES})
+
+
+def after(passes, module):
+    for instance in passes:
+        module, said = transformed(instance, module.text())
+        assert said == []
+    return module
+
+
+PIPELINES = [
+    (ResizeTiles(y=32),),
+    (ResizeTiles(x=64, y=32),),
+    (ResizeTiles(x=32), MakePersistent(programs=2, group_m=2)),
+    (ResizeTiles(y=32), LoadsToDescriptors(), DescriptorsToPointers()),
+    (ResizeTiles(y=64), LoadsToDescriptors(), MakePersistent(programs=2), DescriptorsToPointers()),
+]
+
+
+# The grids leave elements of `c` out that a longer tile reaches.
+@pytest.mark.parametrize(
+    ("size", "grid"), [((17, 20, 16), (2, 2)), ((40, 90, 21), (2, 3)), ((60, 33, 0), (1, 1))]
+)
+@pytest.mark.parametrize("passes", PIPELINES)
+def test_gemm(size, grid, passes):
+    m, n, k = size
+    module = gemm()
+    changed = after(passes, module)
+    random = np.random.default_rng()
+    width = [-(-extent // 16) * 16 + 16 for extent in (k, n)]
+    # Whole numbers: sums are exact, in whatever order numpy adds up blocks of either shape.
+    a, b = (random.integers(-8, 9, s).astype(np.float16) for s in ((m, width[0]), (k, width[1])))
+    results = []
+    for version in (module, changed):
+        c = np.full((m, width[1]), 7, np.float16)
+        launch(version, [a, b, c, m, n, k, width[0], width[1], width[1]], grid)
+        results.append(c)
+    np.testing.assert_array_equal(*results)
+
+
+def test_smaller_tiles_of_a_vector_kernel():
+    """Each of the script's programs becomes four; no mask is needed."""
+    kernel = python_file("examples/vector_add.py").add_kernel
+    module = lowered(kernel, "*fp32 *fp32 *fp32 i32", {"BLOCK": 64})
+    changed = after((ResizeTiles(x=16),), module)
+    assert len(list(changed.walk("arith.cmpi"))) == len(list(module.walk("arith.cmpi")))
+    x, y = np.random.default_rng().standard_normal((2, 150)).astype(np.float32)
+    results = []
+    for version in (module, changed):
+        out = np.zeros(150, np.float32)
+        launch(version, [x, y, out, 150], (2,))
+        results.append(out)
+    np.testing.assert_array_equal(*results)
+    assert results[1][127] and not results[1][128]
+
+
+UNMASKED = """
+tt.func public @twice(%x: !tt.ptr<i32>) {
+  %c16 = arith.constant 16 : i32
+  %two = arith.constant dense<2> : tensor<16xi32>
+  %pid = tt.get_program_id y : i32
+  %first = arith.muli %c16, %pid : i32
+  %lanes = tt.make_range {start = 0 : i32, end = 16 : i32} : tensor<16xi32>
+  %firsts = tt.splat %first : i32 -> tensor<16xi32>
+  %at = arith.addi %lanes, %firsts : tensor<16xi32>
+  %p = tt.splat %x : !tt.ptr<i32> -> tensor<16x!tt.ptr<i32>>
+  %q = tt.addptr %p, %at : tensor<16x!tt.ptr<i32>>, tensor<16xi32>
+  %v = tt.load %q : tensor<16x!tt.ptr<i32>>
+  %w = arith.muli %v, %two : tensor<16xi32>
+  tt.store %q, %w : tensor<16x!tt.ptr<i32>>
+  tt.return
+}
+"""
+
+
+@pytest.mark.parametrize("size", [4, 8, 32, 64])
+def test_a_kernel_without_masks_stays_within_its_grid(size):
+    """3 programs of 16 elements; the array ends there, and the interpreter sees what is beyond."""
+    module = after((ResizeTiles(y=size),), transformed(ResizeTiles(), UNMASKED)[0])
+    x = np.arange(48, dtype=np.int32)
+    launch(module, [x], (1, 3))
+    assert x.tolist() == list(range(0, 96, 2))
+
+
+def test_it_compiles_to_a_persistent_kernel_of_large_tiles():
+    passes = "resize-tiles{y=256},loads-to-descriptors,make-persistent{group-m=8}"
+    source, options = aligned_gemm()
+    result = compile_source(source, {**options, "num_warps": 8}, passes, stop_after="cubin")
+    assert "wgmma.mma_async.sync.aligned.m64n256k16" in result.artifact("ptx").content
+    assert result.metadata["flagc_launch"] == {
+        "old_blocks": [1, 128, 1],
+        "new_blocks": [1, 256, 1],
+        "programs": 132,
+    }
