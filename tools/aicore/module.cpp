@@ -6,6 +6,7 @@
 
 #include "grid.h"
 #include "instruction.h"
+#include "timing/bindings.h"
 
 namespace nb = nanobind;
 
@@ -123,4 +124,5 @@ NB_MODULE(_aicore, m) {
         nb::arg("regions"), nb::arg("blocks"), nb::arg("sizes"), nb::arg("threads"),
         nb::arg("checks"), nb::arg("trace"), nb::arg("together"),
         "Run all blocks of a launch; `aic` and `aiv` are addresses of `void(const void*)` or 0.");
+  timing::bind(m);
 }

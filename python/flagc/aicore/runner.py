@@ -72,7 +72,7 @@ class EmulatedKernel:
         self.sizes = native().Sizes()
         self.chip = chip or chip_named(DEFAULT_CHIP)
         if chip is not None:
-            for memory in ("l1", "l0a", "l0b", "l0c", "ub"):
+            for memory in ("l1", "l0a", "l0b", "l0c", "ub", "bt", "fb"):
                 setattr(self.sizes, memory, getattr(chip, f"{memory}_bytes"))
 
     def run(

@@ -1,32 +1,52 @@
-"""Ascend chips that the vendor compiler knows, with their core counts and on-chip memories.
+"""Facts about Ascend chips, read from chip_facts/*.toml, where each names its sources.
 
-Sources: AscendNPU-IR `Dialect/HACC/Targets/NPUTargetSpec.td` for core counts and memory sizes (as
-collected in the project's ascend-hardware reference); names as `bishengir-compile --target` lists
-them. Sizes are bytes per core; clocks are MHz, None where no source gives one.
+Sizes are bytes per core; clocks are MHz, None where no source gives one. Chips that the open
+toolchain does not compile for are facts only: `chip` refuses them, `facts_of` gives them.
 """
 
 from __future__ import annotations
 
+import sys
 from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
 
 from flagc.errors import UsageError, nearest
 
-KIB = 1024
+if sys.version_info >= (3, 11):
+    import tomllib
+else:
+    import tomli as tomllib
+
+KIB, MIB, GIB = 1024, 1024**2, 1024**3
 
 
 @dataclass(frozen=True)
 class AscendChip:
-    """One chip: `name` is the vendor's, core counts are of one die."""
+    """One chip: `name` is the vendor's, core counts are of one die.
+
+    Attributes:
+        compiles: whether the open toolchain compiles for it.
+        hbm_bytes_per_second: peak, as documented.
+        sources: where the facts come from.
+    """
 
     name: str
     cube_cores: int
     vector_cores: int
     clock_mhz: int | None
-    l1_bytes: int = 512 * KIB
-    l0a_bytes: int = 64 * KIB
-    l0b_bytes: int = 64 * KIB
-    l0c_bytes: int = 128 * KIB
-    ub_bytes: int = 192 * KIB
+    compiles: bool
+    l1_bytes: int
+    l0a_bytes: int
+    l0b_bytes: int
+    l0c_bytes: int
+    ub_bytes: int
+    bt_bytes: int
+    fb_bytes: int
+    l2_bytes: int
+    hbm_bytes: int
+    hbm_bytes_per_second: float
+    sources: tuple[str, ...]
 
     @property
     def short_name(self) -> str:
@@ -34,29 +54,56 @@ class AscendChip:
         return self.name.removeprefix("Ascend")
 
 
-CHIPS: tuple[AscendChip, ...] = (
-    AscendChip("Ascend910B1", 24, 48, 1850),
-    AscendChip("Ascend910B2", 24, 48, 1800),
-    AscendChip("Ascend910B2C", 24, 48, None),
-    AscendChip("Ascend910B3", 20, 40, 1800),
-    AscendChip("Ascend910B4", 20, 40, 1500),
-    AscendChip("Ascend910B4-1", 20, 40, None),
-    AscendChip("Ascend910_9362", 20, 40, None),
-    AscendChip("Ascend910_9372", 20, 40, None),
-    AscendChip("Ascend910_9381", 24, 48, None),
-    AscendChip("Ascend910_9382", 24, 48, None),
-    AscendChip("Ascend910_9391", 24, 48, None),
-    AscendChip("Ascend910_9392", 24, 48, 1800),
+def _read(path: Path) -> list[AscendChip]:
+    family: dict[str, Any] = tomllib.loads(path.read_text("utf-8"))
+    on_chip = {f"{memory}_bytes": size * KIB for memory, size in family["on_chip_kib"].items()}
+    result = []
+    for entry in family["chip"]:
+        facts = {**family, **entry}
+        result.append(
+            AscendChip(
+                name=facts["name"],
+                cube_cores=facts["cube_cores"],
+                vector_cores=facts["vector_cores"],
+                clock_mhz=facts.get("clock_mhz"),
+                compiles=facts["compiles"],
+                l2_bytes=facts["l2_mib"] * MIB,
+                hbm_bytes=facts["hbm_gib"] * GIB,
+                hbm_bytes_per_second=facts["hbm_tb_per_second"] * 1e12,
+                sources=tuple(family["sources"]),
+                **on_chip,
+            )
+        )
+    return result
+
+
+ALL_CHIPS: tuple[AscendChip, ...] = tuple(
+    entry
+    for path in sorted((Path(__file__).parent / "chip_facts").glob("*.toml"))
+    for entry in _read(path)
 )
+CHIPS: tuple[AscendChip, ...] = tuple(entry for entry in ALL_CHIPS if entry.compiles)
 
 DEFAULT_CHIP = "Ascend910B3"
 
 
-def chip(name: str) -> AscendChip:
-    """The chip called `name` (`Ascend910B3`, `910B3`, any case); UsageError names the nearest."""
+def facts_of(name: str) -> AscendChip:
+    """The facts of `name` (`Ascend910B3`, `910B3`, any case); UsageError names the nearest."""
     wanted = name.lower().removeprefix("ascend")
-    by_name = {entry.short_name.lower(): entry for entry in CHIPS}
+    by_name = {entry.short_name.lower(): entry for entry in ALL_CHIPS}
     if wanted in by_name:
         return by_name[wanted]
     valid = [entry.short_name for entry in CHIPS]
     raise UsageError(f"unknown Ascend chip '{name}'; {nearest(wanted.upper(), valid)}")
+
+
+def chip(name: str) -> AscendChip:
+    """The chip called `name`, one that can be compiled for; UsageError says why it cannot."""
+    found = facts_of(name)
+    if found.compiles:
+        return found
+    valid = ", ".join(entry.short_name for entry in CHIPS)
+    raise UsageError(
+        f"{found.short_name}: flagc knows its facts, but the open toolchain compiles nothing for "
+        f"it; chips that it compiles for: {valid}"
+    )
