@@ -29,7 +29,7 @@ class Gemm:
         k_per_step: k of one fractal step (fp16 16, fp32 4).
         api: cycles of the scalar unit in each base_k step.
         tile_barrier: all pipes meet after each output tile.
-        joint: one flag for A and B (they are taken together).
+        keep_a: all of k of A stays in L1 from the first tile of a core on.
     """
 
     m: int
@@ -52,6 +52,7 @@ class Gemm:
     tile_barrier: bool = False
     l0_buffers: int = 2
     b_row_pitch: int = 0
+    keep_a: bool = False
 
     def region_bytes(self) -> list[int]:
         """Sizes of A, B and C."""
@@ -106,46 +107,44 @@ def _copy_b(stream: Stream, shape: Gemm, columns: int, at: int, width: int) -> N
         )
 
 
-def tile(shape: Gemm, rows: int, columns: int, first_step: int = 0) -> Stream:
+def tile(
+    shape: Gemm, rows: int, columns: int, first_step: int = 0, with_a: bool = True
+) -> Stream:
     """One output tile; the k loop begins at `first_step` and wraps around."""
     stream = Stream()
     steps = ceil(shape.k, shape.base_k)
     padded_rows = ceil(rows, FRACTAL_SIDE) * FRACTAL_SIDE
     padded_columns = ceil(columns, FRACTAL_SIDE) * FRACTAL_SIDE
+    operands = [("b", shape.step_b, shape.buffers_b, 4), ("a", shape.step_a, shape.buffers_a, 0)]
+
+    def copy(operand: str, width: int, buffers: int, flag: int, packet: int) -> None:
+        if packet * width >= steps:
+            return
+        event = flag + packet % buffers
+        k_at = (packet * width + first_step) % steps * shape.base_k
+        reach = min(width * shape.base_k, shape.k - k_at)
+        stream.wait("MTE1", "MTE2", event)
+        if operand == "b":
+            _copy_b(stream, shape, columns, k_at, reach)
+        elif with_a:
+            _copy_a(stream, shape, rows, k_at, reach)
+        stream.set("MTE2", "MTE1", event)
+
+    for operand in operands:
+        copy(*operand, 0)
     for step in range(steps):
-        here = (step + first_step) % steps
-        k_at = here * shape.base_k
+        k_at = (step + first_step) % steps * shape.base_k
+        depth = min(shape.base_k, shape.k - k_at)
+        l0 = step % shape.l0_buffers
         if shape.api:
             stream.scalar(shape.api)
-        for operand, width, buffers, flag in (
-            ("b", shape.step_b, shape.buffers_b, 4),
-            ("a", shape.step_a, shape.buffers_a, 0),
-        ):
-            if step % width:
-                continue
-            event = flag + step // width % buffers
-            stream.wait("MTE1", "MTE2", event)
-            reach = min(width * shape.base_k, shape.k - k_at)
-            if operand == "a":
-                _copy_a(stream, shape, rows, k_at, reach)
-            else:
-                _copy_b(stream, shape, columns, k_at, reach)
-            stream.set("MTE2", "MTE1", event)
-        l0 = step % shape.l0_buffers
-        depth = min(shape.base_k, shape.k - k_at)
-        for width, buffers, flag in (
-            (shape.step_a, shape.buffers_a, 0),
-            (shape.step_b, shape.buffers_b, 4),
-        ):
+        stream.wait("M", "MTE1", l0)
+        for _, width, buffers, flag in operands:
             if step % width == 0:
                 stream.wait("MTE2", "MTE1", flag + step // width % buffers)
-        stream.wait("M", "MTE1", l0)
         stream.to_l0(padded_rows * depth * shape.element, 256)
         stream.to_l0(padded_columns * depth * shape.element, 128)
-        for width, buffers, flag in (
-            (shape.step_a, shape.buffers_a, 0),
-            (shape.step_b, shape.buffers_b, 4),
-        ):
+        for _, width, buffers, flag in operands:
             if step % width == width - 1 or step == steps - 1:
                 stream.set("MTE1", "MTE2", flag + step // width % buffers)
         stream.set("MTE1", "M", l0)
@@ -155,6 +154,14 @@ def tile(shape: Gemm, rows: int, columns: int, first_step: int = 0) -> Stream:
         work = padded_rows * padded_columns // 256 * ceil(depth, shape.k_per_step)
         stream.mad(work, unit_flag=shape.unit_flag and step in (0, steps - 1))
         stream.set("M", "MTE1", l0)
+        # The first step fills the other buffers, the last of each packet the one that it leaves.
+        for operand in operands:
+            _, width, buffers, _ = operand
+            if step == 0:
+                for packet in range(1, buffers):
+                    copy(*operand, packet)
+            if step % width == width - 1:
+                copy(*operand, step // width + buffers)
     if not shape.unit_flag:
         stream.set("M", "FIX", 0)
         stream.wait("M", "FIX", 0)
@@ -187,10 +194,11 @@ def launch(
         first = first_steps[core] if first_steps else 0
         if list_of_core:
             builder.block(core, "prologue", [0, 0, 0])
-        for row, column, rows, columns in list_of_core:
-            key = (rows, columns, first)
+        for index, (row, column, rows, columns) in enumerate(list_of_core):
+            with_a = index == 0 or not shape.keep_a
+            key = (rows, columns, first, with_a)
             if not builder.known(key):
-                builder.add_class(key, tile(shape, rows, columns, first))
+                builder.add_class(key, tile(shape, rows, columns, first, with_a))
             builder.block(core, key, shape.bases(row, column))
     return builder.done()
 

@@ -56,6 +56,8 @@ struct Agent {
   std::array<FlagTimes, kPipeCount * kPipeCount * 8> flags;
   // Outstanding requests of MTE2: bytes that may still be asked for at once, at `credit_at`.
   double credit = 0, credit_at = 0;
+  // MTE1 and MTE2 at L1 at once: cycles since MTE2's last instruction, that one's cycles, recent share.
+  double together = 0, last_read = 0, overlap = 0;
   AgentUse use;
 
   FlagTimes& flag(const Operation& op) {

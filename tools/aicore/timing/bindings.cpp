@@ -78,6 +78,7 @@ nb::dict traffic(const Traffic& bytes) {
   result["hbm_written"] = bytes.hbm_written;
   result["l1_to_l0"] = bytes.l1_to_l0;
   result["ub_read"] = bytes.ub_read;
+  result["sharers"] = bytes.sharers;
   result["mad_steps"] = bytes.mad_steps;
   return result;
 }

@@ -19,21 +19,24 @@ namespace flagc::aicore::timing {
   X(mte1_head)        /* MTE1: cycles before the first fractal */                                  \
   X(mte1_tail)                                                                                     \
   X(mte1_conflict)    /* slowdown of MTE1 while MTE2 writes L1 */                                  \
+  X(mte2_conflict)    /* slowdown of MTE2 while MTE1 reads L1 */                                     \
   X(l1_head)          /* MTE2 into L1: cycles of an instruction that none other overlaps */        \
   X(ub_head)          /* MTE2 into UB, same */                                                     \
   X(hit_latency)      /* first byte from L2 */                                                     \
   X(miss_latency)     /* added when it comes from HBM */                                           \
+  X(miss_packet)      /* of each packet that comes from HBM */                                       \
   X(l1_port)          /* bytes a cycle into L1, contiguous */                                      \
   X(nz_port)          /* bytes a cycle into L1 through ND2NZ */                                    \
   X(ub_port)                                                                                       \
   X(l1_window)        /* bytes that the MTE2 of an AIC has outstanding */                          \
+  X(nz_window)        /* of an AIC, for ND2NZ rows that come from HBM */                              \
   X(ub_window)        /* of an AIV */                                                              \
   X(row)              /* cycles of a row that lies apart from the one before it */                 \
   X(near_row)         /* of a row next to the one before it */                                     \
   X(packet)           /* of each further packet of a row */                                        \
   X(unaligned_packet) /* of 32 bytes of a row that starts between blocks of 32 */                  \
   X(ub_row)           /* cycles of a row into UB */                                                \
-  X(same_address)     /* of 512 bytes, for each other core at the same block */                    \
+  X(same_address)     /* of a packet, for each other core at the same block */                     \
   X(same_l2)          /* share of L2's bandwidth that each such core costs */                       \
   X(same_window)      /* cycles within which cores count as being at the same block */             \
   X(fix_head)                                                                                      \
@@ -49,6 +52,8 @@ namespace flagc::aicore::timing {
   X(fill_rate)        /* bytes a cycle when MTE2 fills L1 */                                       \
   X(l2_rate)          /* bytes a cycle of L2, all cores */                                         \
   X(hbm_rate)         /* bytes a cycle of HBM, all cores */                                        \
+  X(hbm_apart)        /* bytes of HBM's bandwidth that a byte of rows apart takes */                   \
+  X(hbm_write)        /* bytes of HBM's bandwidth that a written one takes */                         \
   X(l2_bytes)         /* capacity */                                                               \
   X(block_start)      /* a core starts a block */                                                  \
   X(launch)           /* a launch, without cores */                                                \

@@ -167,20 +167,4 @@ double Bandwidth::transfer(double start, double bytes, double missed, double rat
   }
 }
 
-void Bandwidth::background(double start, double bytes) {
-  std::size_t index = std::max(static_cast<std::size_t>(start / kSlice), full_hbm_);
-  double left = bytes;
-  while (left > 1e-3) {
-    Slice& now = slice(index);
-    const double part = std::min(left, static_cast<double>(now.hbm));
-    now.hbm -= static_cast<float>(part);
-    left -= part;
-    if (left > 1e-3) {
-      // Slices are scanned again only from here on, unless the start lies before.
-      full_hbm_ = std::max(full_hbm_, index);
-      ++index;
-    }
-  }
-}
-
 }  // namespace flagc::aicore::timing

@@ -64,10 +64,9 @@ class Bandwidth {
  public:
   Bandwidth(double l2_rate, double hbm_rate) : l2_rate_(l2_rate), hbm_rate_(hbm_rate) {}
   // Time at which `bytes` have passed at `rate` at most. Each takes `l2_share` of a byte's bandwidth of
-  // L2, and a share `missed` also passes HBM.
+  // L2, and `missed` bytes of HBM's
+  // (its own when it is not in L2, and lines that it drives out).
   double transfer(double start, double bytes, double missed, double rate, double l2_share = 1);
-  // HBM traffic that nobody waits for.
-  void background(double start, double bytes);
 
   static constexpr double kSlice = 128;
 
@@ -78,7 +77,6 @@ class Bandwidth {
   Slice& slice(std::size_t index);
   double l2_rate_, hbm_rate_;
   std::vector<Slice> slices_;
-  std::size_t full_hbm_ = 0;
 };
 
 }  // namespace flagc::aicore::timing

@@ -57,6 +57,8 @@ class Replay {
   void occupy(Agent& agent, const Operation& op, double start, double free, double done);
   void local(Agent& agent, const Operation& op);
   void read(Agent& agent, const Operation& op);
+  // Dirty bytes that left L2 for an access, for each of its bytes.
+  double driven_out(double bytes);
   void write(Agent& agent, const Operation& op);
   void cross_set(Agent& agent, const Operation& op);
   bool cross_wait(Agent& agent, const Operation& op);
@@ -76,6 +78,7 @@ class Replay {
   std::vector<std::size_t> position_;
   std::vector<int> unfinished_;
   std::size_t dispatched_ = 0;
+  double written_debt_ = 0;
   std::priority_queue<Event, std::vector<Event>, std::greater<>> events_;
   Result result_;
 };
@@ -258,6 +261,7 @@ void Replay::local(Agent& agent, const Operation& op) {
       const PipeState& mte2 = agent.pipes[kPipeMte2];
       const double together = std::clamp(mte2.free - std::max(start, mte2.begun), 0.0, work);
       work += costs_.mte1_conflict * together;
+      agent.together += together;
       const double free = start + costs_.mte1_head + work;
       result_.traffic.l1_to_l0 += op.work;
       occupy(agent, op, start, free, free + costs_.mte1_tail);
@@ -276,6 +280,16 @@ void Replay::local(Agent& agent, const Operation& op) {
   }
 }
 
+double Replay::driven_out(double bytes) {
+  const double back = l2_.take_written_back();
+  result_.traffic.hbm_written += back;
+  written_debt_ += back * costs_.hbm_write;
+  // Sampling finds evictions in lumps: at most the access's own bytes are charged to it.
+  const double charged = std::min(written_debt_, bytes);
+  written_debt_ -= charged;
+  return charged / bytes;
+}
+
 void Replay::read(Agent& agent, const Operation& op) {
   PipeState& pipe = agent.pipes[op.pipe];
   const double start = std::max(agent.clock, pipe.free);
@@ -286,7 +300,14 @@ void Replay::read(Agent& agent, const Operation& op) {
   const Found found = l2_.read(op.region, address, op, core, start, costs_.same_window);
   const double latency = costs_.hit_latency + found.missed * costs_.miss_latency;
   const double begin = start + (to_ub ? costs_.ub_head : costs_.l1_head);
-  double own = read_cycles(costs_, op, address, found.sharers);
+  double own = read_cycles(costs_, op, address, found.sharers, found.missed);
+  if (!to_ub) {
+    own *= 1 + costs_.mte2_conflict * agent.overlap;
+    if (agent.last_read > 0) {
+      agent.overlap += 0.1 * (std::min(1.0, agent.together / agent.last_read) - agent.overlap);
+    }
+    agent.together = 0;
+  }
   // Up to a window of bytes may be outstanding; it comes back at window / latency.
   const double window = to_ub ? costs_.ub_window : costs_.l1_window;
   agent.credit = std::min(window, agent.credit + (begin - agent.credit_at) * window / latency);
@@ -295,17 +316,17 @@ void Replay::read(Agent& agent, const Operation& op) {
     own = std::max(own, (bytes - agent.credit) * latency / window);
   }
   const double rate = bytes / std::max(own, 1.0);
-  const double free = bandwidth_.transfer(begin, bytes, found.missed, rate,
+  const double spread = op.rows > 1 && op.pitch != op.row_bytes ? costs_.hbm_apart : 1;
+  const double free = bandwidth_.transfer(begin, bytes, found.missed * spread + driven_out(bytes),
+                                          rate,
                                           1 + costs_.same_l2 * found.sharers);
+  agent.last_read = free - start;
   agent.credit = std::clamp(agent.credit - bytes + (free - begin) * window / latency, 0.0, window);
   agent.credit_at = free;
   result_.traffic.l2_read += bytes;
   result_.traffic.hbm_read += bytes * found.missed;
+  result_.traffic.sharers += bytes * found.sharers;
   if (to_ub) result_.traffic.ub_read += bytes;
-  if (const double back = l2_.take_written_back(); back > 0) {
-    result_.traffic.hbm_written += back;
-    bandwidth_.background(begin, back);
-  }
   occupy(agent, op, start, free, free + latency);
 }
 
@@ -323,15 +344,11 @@ void Replay::write(Agent& agent, const Operation& op) {
   const std::int64_t address = place(agent, op);
   const double bytes = static_cast<double>(op.rows) * op.row_bytes;
   l2_.write(op.region, address, op, agent.slot * per_slot_ + agent.index, start, costs_.same_window);
-  const double begin = start + (fix ? costs_.fix_head : costs_.mte3_head);
+  const double begin = start + (fix ? 0 : costs_.mte3_head);
   const double own = fix ? fixpipe_cycles(costs_, op) : store_cycles(costs_, op);
-  double free = bandwidth_.transfer(begin, bytes, 0, bytes / std::max(own, 1.0));
+  double free = bandwidth_.transfer(begin, bytes, driven_out(bytes), bytes / std::max(own, 1.0));
   if (unit) free = std::max(free, m.done);
   result_.traffic.l2_written += bytes;
-  if (const double back = l2_.take_written_back(); back > 0) {
-    result_.traffic.hbm_written += back;
-    bandwidth_.background(begin, back);
-  }
   occupy(agent, op, counted, free, free + (fix ? costs_.fix_tail : costs_.mte3_tail));
 }
 

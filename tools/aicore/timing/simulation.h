@@ -32,6 +32,7 @@ struct AgentUse {
 struct Traffic {
   double l2_read = 0, l2_written = 0, hbm_read = 0, hbm_written = 0;
   double l1_to_l0 = 0, mad_steps = 0, ub_read = 0;
+  double sharers = 0;  // bytes read times other cores at the same block
 };
 
 struct TimedInstruction {
