@@ -12,6 +12,10 @@
 
 namespace flagc::aicore {
 
+namespace timing {
+class Recorder;
+}
+
 enum class Pipe { kS = 0, kV = 1, kM = 2, kMte1 = 3, kMte2 = 4, kMte3 = 5, kAll = 6, kFix = 10 };
 constexpr int kPipes = 11;
 constexpr int kEvents = 8;
@@ -111,6 +115,7 @@ class Core {
   const Instruction* instruction = nullptr;
   std::uint64_t return_address = 0;
   std::vector<TraceRecord>* trace = nullptr;
+  timing::Recorder* recorder = nullptr;
 
   std::optional<Fault> fault;
   std::jmp_buf exit;

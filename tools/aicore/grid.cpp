@@ -1,5 +1,7 @@
 #include "grid.h"
 
+#include "timing/recorder.h"
+
 #include <algorithm>
 #include <atomic>
 #include <mutex>
@@ -47,6 +49,22 @@ Outcome run(const Launch& launch) {
   std::stable_sort(outcome.trace.begin(), outcome.trace.end(),
                    [](const TraceRecord& left, const TraceRecord& right) { return left.block < right.block; });
   return outcome;
+}
+
+Recorded record(const Launch& launch, bool dataless) {
+  const GlobalMemory gm(launch.regions);
+  const bool cube = launch.kernel.aic != nullptr, mix = cube && launch.kernel.aiv != nullptr;
+  timing::Recorder recorder(launch.regions, mix, cube, dataless);
+  Group group(launch.kernel, launch.sizes);
+  group.record(&recorder);
+  Recorded result;
+  for (std::int64_t block = 0; block < launch.blocks; ++block) {
+    result.fault = group.run(block, launch.arguments.data(), gm, false, launch.blocks, nullptr);
+    if (result.fault) return result;
+    recorder.end_block();
+  }
+  result.launch = recorder.take();
+  return result;
 }
 
 }  // namespace flagc::aicore

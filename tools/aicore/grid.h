@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "group.h"
+#include "timing/operation.h"
 
 namespace flagc::aicore {
 
@@ -29,5 +30,14 @@ struct Outcome {
 };
 
 Outcome run(const Launch& launch);
+
+struct Recorded {
+  std::optional<Fault> fault;
+  timing::Launch launch;
+};
+
+// Runs the blocks one after the other and returns what the timing model needs of them; `dataless` as in
+// timing::Recorder.
+Recorded record(const Launch& launch, bool dataless);
 
 }  // namespace flagc::aicore

@@ -80,6 +80,10 @@ std::optional<Fault> Group::run(std::int64_t block, const void* arguments, const
   return left_over();
 }
 
+void Group::record(timing::Recorder* recorder) {
+  for (Agent& agent : agents_) agent.core->recorder = recorder;
+}
+
 std::uint64_t Group::instruction_count() const {
   std::uint64_t sum = 0;
   for (const Agent& agent : agents_) sum += agent.core->instruction_count;

@@ -35,6 +35,8 @@ class Group : public CrossCore {
   // Runs its blocks, from `block` on; the first fault ends it.
   std::optional<Fault> run(std::int64_t block, const void* arguments, const GlobalMemory& gm,
                            bool checks, std::int64_t block_count, std::vector<TraceRecord>* trace);
+  // Notes what the blocks execute, for the timing model.
+  void record(timing::Recorder* recorder);
   std::uint64_t instruction_count() const;
   // Of the last block's cores together.
   Speculation speculation() const;

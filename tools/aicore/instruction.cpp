@@ -1,5 +1,7 @@
 #include "instruction.h"
 
+#include "timing/recorder.h"
+
 namespace flagc::aicore {
 
 void register_control(Table& table);
@@ -36,6 +38,10 @@ const Table& Table::get() {
 }
 
 namespace detail {
+
+bool note(Core& core, const Instruction& row, const std::uint64_t* operands, int count) {
+  return core.recorder->note(core, row, operands, count);
+}
 
 void record(Core& core, const Instruction& row, const std::uint64_t* operands, int count) {
   TraceRecord entry{};

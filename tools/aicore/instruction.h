@@ -65,6 +65,8 @@ std::uint64_t as_word(T value) {
 }
 
 void record(Core& core, const Instruction& row, const std::uint64_t* operands, int count);
+// For the timing model; true when the instruction is not to be executed.
+bool note(Core& core, const Instruction& row, const std::uint64_t* operands, int count);
 
 template <class Tag, int Line, auto Handler>
 struct Exported;
@@ -77,6 +79,13 @@ struct Exported<Tag, Line, Handler> {
     core.begin(*self);
     core.return_address = reinterpret_cast<std::uint64_t>(__builtin_return_address(0));
     try {
+      if (core.recorder != nullptr) {
+        const std::uint64_t words[] = {as_word(operands)..., 0};
+        const bool skip = note(core, *self, words, static_cast<int>(sizeof...(Operands)));
+        if constexpr (std::is_void_v<R>) {
+          if (skip) return;
+        }
+      }
       if constexpr (std::is_void_v<R>) {
         Handler(core, operands...);
         if (core.trace != nullptr) trace(core, operands...);

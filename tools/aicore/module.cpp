@@ -48,6 +48,22 @@ Outcome run_launch(std::uint64_t aic, std::uint64_t aiv, std::vector<std::uint64
   return run(launch);
 }
 
+nb::tuple record_launch(std::uint64_t aic, std::uint64_t aiv, std::vector<std::uint64_t> arguments,
+                        std::vector<Region> regions, std::int64_t blocks, const Sizes& sizes, bool dataless) {
+  Launch launch;
+  launch.kernel = {entry(aic), entry(aiv)};
+  launch.sizes = sizes;
+  launch.arguments = std::move(arguments);
+  launch.regions = std::move(regions);
+  launch.blocks = blocks;
+  Recorded recorded;
+  {
+    const nb::gil_scoped_release release;
+    recorded = record(launch, dataless);
+  }
+  return nb::make_tuple(recorded.fault, std::move(recorded.launch));
+}
+
 nb::list operands(const TraceRecord& record) {
   nb::list result;
   for (int index = 0; index < record.operand_count; ++index) {
@@ -125,4 +141,7 @@ NB_MODULE(_aicore, m) {
         nb::arg("checks"), nb::arg("trace"), nb::arg("together"),
         "Run all blocks of a launch; `aic` and `aiv` are addresses of `void(const void*)` or 0.");
   timing::bind(m);
+  m.def("record", &record_launch, nb::arg("aic"), nb::arg("aiv"), nb::arg("arguments"), nb::arg("regions"),
+        nb::arg("blocks"), nb::arg("sizes"), nb::arg("dataless"),
+        "Run a launch for the timing model: (fault or None, TimedLaunch). dataless: addresses and flags only.");
 }

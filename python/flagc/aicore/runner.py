@@ -56,6 +56,16 @@ class RunReport:
     trace: list[Any] = field(default_factory=list)
 
 
+@dataclass(frozen=True)
+class _Prepared:
+    """A launch as the native module takes it; `kept` is memory that it points to."""
+
+    blocks: int
+    words: list[int]
+    regions: list[Any]
+    kept: tuple[Any, ...]
+
+
 class EmulatedKernel:
     """A kernel compiled for the host: `run` it on any grid and arguments.
 
@@ -91,31 +101,19 @@ class EmulatedKernel:
         `threads` is the number of host threads (default: all). With `checks` off nothing is
         verified but the bounds of each memory.
         """
-        sizes = [*grid, 1, 1][:3]
-        blocks = sizes[0] * sizes[1] * sizes[2]
-        if len(grid) > 3 or min(sizes) < 0:
-            raise UsageError(f"a grid has one to three sizes of 0 or more, not {tuple(grid)}")
-        if blocks > MAX_BLOCKS:
-            raise UsageError(f"{blocks} blocks; an Ascend launch takes at most {MAX_BLOCKS}")
-        names = names or [f"argument {index}" for index in range(len(arguments))]
         entries = self._entries(checks=checks)
-        words, regions = marshal(arguments, self.parameters, names)
-        if blocks == 0:
+        prepared = self._prepared(grid, arguments, names)
+        if prepared.blocks == 0:
             return RunReport(0, 0)
         together = any(entry.instructions & _OF_THE_GRID for entry in entries.values())
         if together:
-            self._require_cores(blocks)
-        workspace = np.full(blocks * (self.facts.workspace_bytes or 0) // 2 + 1, _POISON, np.uint16)
-        lock = np.full(self.facts.lock_words or 0, self.facts.lock_initial or 0, np.int64)
-        for scratch, name in ((lock, "the block lock"), (workspace, "the workspace")):
-            regions.append(native().Region(scratch.ctypes.data, scratch.nbytes, True, True, name))
-        words = [0, lock.ctypes.data, workspace.ctypes.data, *words, *sizes]
+            self._require_cores(prepared.blocks)
         outcome = native().run(
             aic=entries["aic"].address if "aic" in entries else 0,
             aiv=entries["aiv"].address if "aiv" in entries else 0,
-            arguments=words,
-            regions=regions,
-            blocks=blocks,
+            arguments=prepared.words,
+            regions=prepared.regions,
+            blocks=prepared.blocks,
             sizes=self.sizes,
             threads=threads or os.cpu_count() or 1,
             checks=checks,
@@ -125,13 +123,61 @@ class EmulatedKernel:
         if outcome.fault is not None:
             raise KernelFault(self.name, outcome.fault)
         return RunReport(
-            blocks,
+            prepared.blocks,
             outcome.instructions,
             outcome.speculative_reads,
             outcome.speculative_line,
             outcome.speculative_text,
             outcome.trace,
         )
+
+    def record(
+        self,
+        grid: Sequence[int],
+        arguments: Sequence[Any],
+        *,
+        names: Sequence[str] | None = None,
+        data: bool = False,
+    ) -> Any:
+        """Walk through every block for the timing model, and return its launch.
+
+        Without `data` only scalar code and flags are executed, and tensors stay as they are;
+        KernelFault of kind `needs-data` says that scalar code reads what other pipes compute. With
+        `data` the launch is executed, without checks.
+        """
+        prepared = self._prepared(grid, arguments, names)
+        # Announced scalar accesses say when data would be needed.
+        entries = self._entries(checks=not data)
+        fault, recorded = native().record(
+            aic=entries["aic"].address if "aic" in entries else 0,
+            aiv=entries["aiv"].address if "aiv" in entries else 0,
+            arguments=prepared.words,
+            regions=prepared.regions,
+            blocks=prepared.blocks,
+            sizes=self.sizes,
+            dataless=not data,
+        )
+        if fault is not None:
+            raise KernelFault(self.name, fault)
+        return recorded
+
+    def _prepared(
+        self, grid: Sequence[int], arguments: Sequence[Any], names: Sequence[str] | None
+    ) -> _Prepared:
+        sizes = [*grid, 1, 1][:3]
+        blocks = sizes[0] * sizes[1] * sizes[2]
+        if len(grid) > 3 or min(sizes) < 0:
+            raise UsageError(f"a grid has one to three sizes of 0 or more, not {tuple(grid)}")
+        if blocks > MAX_BLOCKS:
+            raise UsageError(f"{blocks} blocks; an Ascend launch takes at most {MAX_BLOCKS}")
+        names = names or [f"argument {index}" for index in range(len(arguments))]
+        words, regions = marshal(arguments, self.parameters, names)
+        workspace = np.full(blocks * (self.facts.workspace_bytes or 0) // 2 + 1, _POISON, np.uint16)
+        lock = np.full(self.facts.lock_words or 0, self.facts.lock_initial or 0, np.int64)
+        for scratch, name in ((lock, "the block lock"), (workspace, "the workspace")):
+            regions.append(native().Region(scratch.ctypes.data, scratch.nbytes, True, True, name))
+        words = [0, lock.ctypes.data, workspace.ctypes.data, *words, *sizes]
+        return _Prepared(blocks, words, regions, (workspace, lock))
 
     def _require_cores(self, blocks: int) -> None:
         """Blocks that wait for each other must all have a core of their own."""

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
+from flagc.bench.modelled import ModelledLaunch, ModellingExecutor
 from flagc.bench.outcome import BenchedLaunch
 from flagc.check.each import CheckEachExecutor, CheckedSteps, Prefix
 from flagc.check.outcome import CheckedLaunch
@@ -28,6 +29,7 @@ class Executing:
     checked: list[CheckedLaunch] = field(default_factory=list)
     benched: list[BenchedLaunch] = field(default_factory=list)
     steps: list[CheckedSteps] = field(default_factory=list)
+    modelled: list[ModelledLaunch] = field(default_factory=list)
 
 
 def executing(
@@ -50,6 +52,8 @@ def executing(
         }
         for flag in (flag for flag, is_given in given.items() if is_given):
             raise UsageError(f"{flag} needs --run")
+        if settings.compare is not None:
+            raise UsageError("--compare needs --bench")
         return Executing()
     if settings.check_each and (settings.bench or settings.trace is not None):
         raise UsageError("--check-each makes many runs of a launch: leave out --bench and --trace")
@@ -87,12 +91,21 @@ def executing(
         )
     else:
         executor = compiling(passes, settings.option_overrides)
-    if settings.bench:
+    other, other_name = _compared_with(settings)
+
+    def compared() -> Any:
+        return compiling(build_pipeline(target, other or "", settings.load, settings.without), {})
+
+    modelled: list[ModelledLaunch] = []
+    if settings.bench and target.model():
+        plain = compared() if other is not None else None
+        executor = _modelling(settings, target, executor, {other_name: plain}, modelled)
+    elif settings.bench:
         from flagc.bench.executor import BenchingExecutor
 
         device, plain = target.bench_device(), None
-        if settings.passes or settings.option_overrides:
-            plain = compiling(build_pipeline(target, "", (), settings.without), {})
+        if other is not None:
+            plain = compared()
         executor = BenchingExecutor(executor, plain, device, settings.tolerance, benched=benched)
     if settings.check and not settings.check_each:
         from flagc.check.executor import CheckingExecutor
@@ -100,7 +113,30 @@ def executing(
         executor = CheckingExecutor(executor, settings.tolerance, checked)
     if journal is not None:
         executor = JournalingExecutor(executor, journal, checked)
-    return Executing(executor, checked, benched, steps)
+    return Executing(executor, checked, benched, steps, modelled)
+
+
+def _modelling(
+    settings: Settings,
+    target: Target,
+    executor: Any,
+    others: dict[str, Any],
+    modelled: list[ModelledLaunch],
+) -> ModellingExecutor:
+    """Time launches by the target's model; execute them only with --run."""
+    if settings.check and not settings.run:
+        raise UsageError("--check needs --run: --bench alone executes nothing here")
+    compared = {name: other for name, other in others.items() if other is not None}
+    candidates = {"with passes" if compared else "kernel": executor, **compared}
+    running = executor if settings.run else None
+    return ModellingExecutor(candidates, running, target.model(), modelled)
+
+
+def _compared_with(settings: Settings) -> tuple[str | None, str]:
+    """Return the passes that --bench compares with, None for nothing, and what to call them."""
+    if settings.compare is not None:
+        return settings.compare, f"with {settings.compare or 'no passes'}"
+    return ("" if settings.passes or settings.option_overrides else None), "without passes"
 
 
 def _prefixes(passes: list[PlacedPass], user: int) -> list[tuple[str, list[PlacedPass]]]:

@@ -23,7 +23,7 @@ from flagc.pipeline.manager import check_places
 from flagc.pipeline.pipeline_text import PlacedPass
 from flagc.pipeline.target import Target
 from flagc.report import terminal
-from flagc.report.trace import write_trace
+from flagc.report.trace import write_timed_trace, write_trace
 from flagc.targets.registry import target_by_name
 
 DEFAULT_TARGET = "cuda"
@@ -125,6 +125,9 @@ DEFAULT_TARGET = "cuda"
 @click.option(
     "--bench", is_flag=True, help="Run and time the launches against baselines (docs/bench.md)."
 )
+@click.option(
+    "--compare", metavar="PIPELINE", help="Passes that --bench compares with (default: none)."
+)
 @click.option("--tolerance", type=float, metavar="R", help="Relative tolerance of --check.")
 @click.option("--list-passes", is_flag=True, help="List all passes and their options.")
 @click.option("--list-anchors", is_flag=True, help="List where passes can be inserted.")
@@ -173,7 +176,9 @@ def _show(
 ) -> int:
     """Collect the launches, compile and show them, and return the exit status."""
     inputs = collect_launches(settings, target, passes, journal)
-    if settings.trace is not None:
+    if settings.trace is not None and inputs.modelled:
+        write_timed_trace(settings.trace, inputs.modelled)
+    elif settings.trace is not None:
         write_trace(settings.trace, inputs.launches)
     status = EXIT_GOOD
     for launch, name in zip(inputs.launches, file_names(inputs.launches), strict=True):
@@ -295,6 +300,7 @@ def collect_launches(
         running.checked,
         running.benched,
         running.steps,
+        running.modelled,
     )
 
 

@@ -8,6 +8,7 @@ from dataclasses import asdict, dataclass, field
 from typing import Any
 
 import flagc
+from flagc.bench.modelled import ModelledLaunch
 from flagc.bench.outcome import BenchedLaunch
 from flagc.check.each import CheckedSteps
 from flagc.check.outcome import CheckedLaunch
@@ -18,6 +19,7 @@ from flagc.pipeline.compiler import CompileResult
 from flagc.report import terminal
 from flagc.report.bench_table import print_benched
 from flagc.report.files import write_files
+from flagc.report.timing_table import print_modelled
 from flagc.report.json_output import plain, result_document
 
 
@@ -35,6 +37,7 @@ class Inputs:
     checked: list[CheckedLaunch] = field(default_factory=list)
     benched: list[BenchedLaunch] = field(default_factory=list)
     steps: list[CheckedSteps] = field(default_factory=list)
+    modelled: list[ModelledLaunch] = field(default_factory=list)
     documents: list[dict[str, Any]] = field(default_factory=list)
 
 
@@ -123,6 +126,12 @@ def _write(
 
 def finish(settings: Settings, inputs: Inputs, status: int) -> int:
     """Print what concerns all launches, and return the exit status."""
+    if inputs.error and inputs.modelled and not settings.run:
+        # Nothing was executed, so what the script found wrong says nothing.
+        inputs.note = f"{inputs.note}; " if inputs.note else ""
+        inputs.note += "launches were timed and not executed (--run does both), and the script ended "
+        inputs.note += f"with: {inputs.error.splitlines()[0]}"
+        inputs.error = ""
     if inputs.error:
         terminal.print_error(inputs.error)
         status = max(status, inputs.error_status)
@@ -152,6 +161,7 @@ def finish(settings: Settings, inputs: Inputs, status: int) -> int:
             "checked": [asdict(checked) for checked in inputs.checked],
             "benched": [benched.describe() for benched in inputs.benched],
             "checked_each": [{**asdict(steps), "verdict": str(steps)} for steps in inputs.steps],
+            "modelled": [modelled.describe() for modelled in inputs.modelled],
         }
         json.dump(document, sys.stdout, indent=2)
         print()
@@ -161,6 +171,7 @@ def finish(settings: Settings, inputs: Inputs, status: int) -> int:
     print_benched(inputs.benched)
     for steps in inputs.steps:
         terminal.print_steps(steps)
+    print_modelled(inputs.modelled)
     if inputs.note:
         terminal.err().print(f"note: {inputs.note}", markup=False, style="cyan", soft_wrap=True)
     return status

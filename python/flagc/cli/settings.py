@@ -43,6 +43,7 @@ class Settings:
     check: bool
     bench: bool
     check_each: bool
+    compare: str | None
     tolerance: float | None
     list_passes: bool
     list_anchors: bool

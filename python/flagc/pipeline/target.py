@@ -157,6 +157,13 @@ class Target(ABC):
         """
         raise UsageError(f"--bench is for cuda: launches for {self.name} are not timed")
 
+    def model(self) -> str:
+        """Name the model that times this target's launches in place of a device; '' if none does.
+
+        Its executors then have `time` (`flagc.bench.modelled.TimingExecutor`).
+        """
+        return ""
+
     def tensor_device(self) -> str:
         """Return the torch device on which `executor` takes a script's tensors by preference."""
         return "cpu"

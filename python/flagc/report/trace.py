@@ -12,6 +12,7 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
+from flagc.bench.modelled import ModelledLaunch
 from flagc.frontend.execution import Instruction
 from flagc.frontend.launch import Launch
 from flagc.report.files import write_files
@@ -35,6 +36,62 @@ def write_trace(path: Path, launches: Sequence[Launch]) -> None:
         events = list(_events(launches))
         content = json.dumps({"traceEvents": events, "displayTimeUnit": "ns"})
     write_files(path.parent, {path.name: content})
+
+
+def write_timed_trace(path: Path, modelled: Sequence[ModelledLaunch]) -> None:
+    """Write the instructions of modelled launches, with their modelled times.
+
+    The format is by suffix, as in `write_trace`; here one process is a core (with its AIVs), one
+    track a core kind and pipe, and times are microseconds since the launch's cores began.
+
+    Raises:
+        EnvironmentProblem: the file cannot be written.
+    """
+    if path.suffix == LINES_SUFFIX:
+        lines = (
+            json.dumps({"kernel": launch.kernel, "candidate": name, **asdict(instruction)})
+            for launch in modelled
+            for name, timing in launch.timings.items()
+            for instruction in timing.trace
+        )
+        content = "".join(f"{line}\n" for line in lines)
+    else:
+        content = json.dumps({"traceEvents": list(_timed(modelled)), "displayTimeUnit": "ns"})
+    write_files(path.parent, {path.name: content})
+
+
+def _timed(modelled: Sequence[ModelledLaunch]) -> Iterator[dict[str, Any]]:
+    """Events; launches and candidates follow each other in processes of their own."""
+    process = 0
+    for launch in modelled:
+        for name, timing in launch.timings.items():
+            numbers: dict[int, int] = {}
+            tracks: dict[tuple[int, str], int] = {}
+            for instruction in timing.trace:
+                slot = instruction.slot
+                if slot not in numbers:
+                    numbers[slot] = process
+                    process += 1
+                    label = {"name": f"{launch.kernel} ({name}), core {slot}, {timing.chip}"}
+                    yield _named("process_name", numbers[slot], 0, label)
+                track = (slot, f"{instruction.core} {instruction.pipe}")
+                if track not in tracks:
+                    tracks[track] = len(tracks)
+                    yield _named("thread_name", numbers[slot], tracks[track], {"name": track[1]})
+                yield {
+                    "ph": "X",
+                    "name": instruction.name,
+                    "cat": launch.kernel,
+                    "pid": numbers[slot],
+                    "tid": tracks[track],
+                    "ts": round(instruction.start, 4),
+                    "dur": round(instruction.end - instruction.start, 4),
+                    "args": {"block": instruction.block},
+                }
+
+
+def _named(kind: str, process: int, thread: int, args: dict[str, Any]) -> dict[str, Any]:
+    return {"ph": "M", "name": kind, "pid": process, "tid": thread, "args": args}
 
 
 def _executed(launches: Sequence[Launch]) -> Iterator[tuple[str, int, Sequence[Instruction]]]:

@@ -86,9 +86,22 @@ def _gemm_cases() -> list[Case]:
             shape, m, n, m_outer=False, halves=halves, single_n=single_n
         )
 
-    plain = Gemm(side, side, side, 128, 256, 64, **norm)
-    t1(2, plain, split(2, 12, single_n=683), False)
-    t1(3, plain, split(4, 6, single_n=1536), False)
+    for number, tiles in ((2, split(2, 12, single_n=683)), (3, split(4, 6, single_n=1536))):
+        short = Gemm(side, side, side // 8, 128, 256, 64, **norm)
+        twice = Gemm(side, side, side // 4, 128, 256, 64, **norm)
+        cases.append(
+            Case(
+                "T1",
+                f"case {number}",
+                1850,
+                lambda twice=twice, tiles=tiles: launch(twice, tiles(twice)),
+                {"task": "task", **PIPES_OF_T1},
+                less=lambda short=short, tiles=tiles: launch(short, tiles(short)),
+                extrapolate=6,
+                why="simulated for K 1024 and 2048 and extended to 8192: each further step of K does "
+                "the same",
+            )
+        )
     mdl4 = Gemm(side, side, side, 128, 256, 64, 2, 2, api=API_MDL)
     t1(4, mdl4, split(4, 6, single_n=1536), True, why="stepKb 2 assumed")
     mdl = Gemm(side, side, side, 128, 256, 64, 8, 4, api=API_MDL)

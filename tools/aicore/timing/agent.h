@@ -12,24 +12,37 @@
 
 namespace flagc::aicore::timing {
 
-// Times at which a flag was set and not yet waited for, oldest first.
+// Times at which a flag was set and not yet waited for, oldest first. Rarely more than two.
 class FlagTimes {
  public:
-  void push(double time) { times_.push_back(time); }
-  bool empty() const { return first_ == times_.size(); }
+  void push(double time) {
+    if (count_ < kInline && more_.empty()) {
+      times_[count_++] = time;
+    } else {
+      more_.push_back(time);
+    }
+  }
+  bool empty() const { return count_ == 0; }
   double pop() {
-    const double time = times_[first_++];
-    if (first_ == times_.size()) clear();
+    const double time = times_[0];
+    times_[0] = times_[1];
+    --count_;
+    if (!more_.empty()) {
+      times_[count_++] = more_.front();
+      more_.erase(more_.begin());
+    }
     return time;
   }
   void clear() {
-    times_.clear();
-    first_ = 0;
+    count_ = 0;
+    more_.clear();
   }
 
  private:
-  std::vector<double> times_;
-  std::size_t first_ = 0;
+  static constexpr std::size_t kInline = 2;
+  std::array<double, kInline> times_{};
+  std::size_t count_ = 0;
+  std::vector<double> more_;
 };
 
 struct PipeState {

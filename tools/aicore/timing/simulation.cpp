@@ -15,14 +15,17 @@ namespace {
 constexpr int kCrossFlagCount = 16;
 
 struct CrossFlags {
-  std::array<std::array<FlagTimes, 2>, kCrossFlagCount> to_vector, to_cube;
+  // Of each flag: set for AIV i, and by it for the AIC or for the other AIV.
+  std::array<std::array<FlagTimes, 2>, kCrossFlagCount> to_vector, to_cube, among;
 };
 
 struct Event {
   double time;
   int agent;  // or -1 - slot: the slot is free
+  // Slots before agents, the first ones first.
   bool operator>(const Event& other) const {
-    return std::tie(time, agent) > std::tie(other.time, other.agent);
+    const auto rank = [](int agent) { return agent < 0 ? -1 - agent : (1 << 20) + agent; };
+    return std::make_tuple(time, rank(agent)) > std::make_tuple(other.time, rank(other.agent));
   }
 };
 
@@ -114,7 +117,7 @@ void Replay::next_block(int slot, double time) {
   const BlockClass& shape = launch_.classes[block->block_class];
   unfinished_[at] = per_slot_;
   if (!persistent()) {
-    for (auto* flags : {&cross_[at].to_vector, &cross_[at].to_cube}) {
+    for (auto* flags : {&cross_[at].to_vector, &cross_[at].to_cube, &cross_[at].among}) {
       for (auto& pair : *flags) {
         for (FlagTimes& times : pair) times.clear();
       }
@@ -359,6 +362,14 @@ void Replay::cross_set(Agent& agent, const Operation& op) {
   const auto flag = static_cast<std::size_t>(op.event % kCrossFlagCount);
   if (agent.cube) {
     for (FlagTimes& times : cross.to_vector[flag]) times.push(time);
+  } else if (op.rate == 1) {
+    // Both AIVs make the flag, and both get it.
+    auto& pair = cross.among[flag];
+    pair[static_cast<std::size_t>(agent.index - 1)].push(time);
+    if (!pair[0].empty() && !pair[1].empty()) {
+      const double both = std::max(pair[0].pop(), pair[1].pop());
+      for (FlagTimes& times : cross.to_vector[flag]) times.push(both);
+    }
   } else {
     cross.to_cube[flag][static_cast<std::size_t>(agent.index - 1)].push(time);
   }

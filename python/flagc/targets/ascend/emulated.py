@@ -14,6 +14,7 @@ from triton.runtime.jit import mangle_type
 from flagc.aicore import EmulatedKernel, KernelFault, RunReport
 from flagc.aicore.arguments import pointer_and_extent
 from flagc.aicore.runner import MAX_BLOCKS
+from flagc.aicore.timing.model import Timing, time_launch
 from flagc.errors import KernelError, UsageError
 from flagc.frontend.execution import Argument, Execution, Instruction
 from flagc.frontend.launch import Launch
@@ -65,14 +66,7 @@ class EmulatedExecutor:
         self, launch: Launch, grid: tuple[int, int, int], arguments: Sequence[Argument]
     ) -> Execution:
         """Run one launch; see `flagc.frontend.execution.Executor`."""
-        _refuse_grid(launch.source.name, grid)
-        names: list[str] = []
-        values: list[Any] = []
-        for argument in arguments:
-            _refuse_tensor(argument)
-            for name, _, value in lowered_arguments(argument):
-                names.append(name)
-                values.append(value)
+        names, values = _lowered(launch, grid, arguments)
         kernel = self._kernel(launch)
         before = _memories(values) if self.checks else []
         started = time.perf_counter()
@@ -121,6 +115,44 @@ class EmulatedExecutor:
             )
         )
 
+    def time(
+        self, launch: Launch, grid: tuple[int, int, int], arguments: Sequence[Argument]
+    ) -> Timing:
+        """Time one launch by the timing model; its tensors stay as they are.
+
+        Raises:
+            KernelError: the kernel does not compile, or makes all blocks wait for each other.
+            UsageError: an argument that the target cannot take, or a chip that cannot be timed.
+        """
+        names, values = _lowered(launch, grid, arguments)
+        kernel = self._kernel(launch)
+        data = False
+        try:
+            recorded = kernel.record(grid, values, names=names)
+        except KernelFault as fault:
+            if fault.fault.kind != "needs-data":
+                raise KernelError(_placed(fault, launch)) from fault
+            data = True
+            recorded = self._executed(kernel, launch, grid, names, values)
+        return time_launch(recorded, self.target.facts, with_data=data, trace=self.trace)
+
+    def _executed(
+        self,
+        kernel: EmulatedKernel,
+        launch: Launch,
+        grid: tuple[int, int, int],
+        names: list[str],
+        values: list[Any],
+    ) -> Any:
+        before = [_memory(value).clone() for value in _tensors(values)]
+        try:
+            return kernel.record(grid, values, names=names, data=True)
+        except KernelFault as fault:
+            raise KernelError(_placed(fault, launch)) from fault
+        finally:
+            for value, saved in zip(_tensors(values), before, strict=True):
+                _memory(value).copy_(saved)
+
     def _kernel(self, launch: Launch) -> EmulatedKernel:
         request = CompileRequest(
             launch.source,
@@ -135,6 +167,21 @@ class EmulatedExecutor:
             assert isinstance(final, str)
             self._kernels[key] = EmulatedKernel(_linked(final), self.target.facts)
         return self._kernels[key]
+
+
+def _lowered(
+    launch: Launch, grid: tuple[int, int, int], arguments: Sequence[Argument]
+) -> tuple[list[str], list[Any]]:
+    """Names and values of the arguments as the compiled kernel takes them."""
+    _refuse_grid(launch.source.name, grid)
+    names: list[str] = []
+    values: list[Any] = []
+    for argument in arguments:
+        _refuse_tensor(argument)
+        for name, _, value in lowered_arguments(argument):
+            names.append(name)
+            values.append(value)
+    return names, values
 
 
 def _instruction(record: Any) -> Instruction:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from flagc.aicore.timing.model import Timing
 from flagc.frontend.execution import Argument, Execution
 from flagc.frontend.launch import Launch
 from flagc.targets.ascend.emulated import EmulatedExecutor
@@ -28,6 +29,12 @@ class AscendExecutor:
         """Run one launch; see `flagc.frontend.execution.Executor`."""
         executor = self.npu if any(_on_npu(a.value) for a in arguments) else self.emulated
         return executor.execute(launch, grid, arguments)
+
+    def time(
+        self, launch: Launch, grid: tuple[int, int, int], arguments: Sequence[Argument]
+    ) -> Timing:
+        """Time one launch by the timing model; see `EmulatedExecutor.time`."""
+        return self.emulated.time(launch, grid, arguments)
 
 
 def _on_npu(value: object) -> bool:

@@ -80,6 +80,12 @@ class AscendTarget(Target):
         )
         return AscendExecutor(EmulatedExecutor(self, **settings), npu)
 
+    def model(self) -> str:
+        """Name the timing model, with its version and the chip."""
+        from flagc.aicore.timing.costs import cost_table
+
+        return f"the timing model (version {cost_table().version}) of {self.facts.short_name}"
+
     def tensor_device(self) -> str:
         """Return `npu` where launches can run on one, else `cpu`."""
         from flagc.targets.ascend.npu_executor import why_no_npu
