@@ -22,7 +22,7 @@ from scipy.optimize import lsq_linear
 ROBUST = 0.15
 STEP = 0.08  # of a constant, relative, for its derivative
 PRIOR = 0.15  # weight that pulls log constants to their starting values: one row's error of as much
-ROUNDS = 3
+ROUNDS = 2
 
 _evaluator = Evaluator()
 

@@ -10,7 +10,7 @@ from evaluate import published
 from flagc.aicore.timing.rates import instruction_names, vector_rate
 
 TYPES = {"fp16": "f16", "fp32": "f32", "16": "u16", "32": "u32"}
-TWO_SOURCES = frozenset(("VADD", "VSUB", "VMUL", "VMAX", "VMIN", "VAND", "VOR", "VSEL"))
+TWO_SOURCES = frozenset(("VADD", "VDIV", "VSUB", "VMUL", "VMAX", "VMIN", "VAND", "VOR", "VSEL"))
 
 
 def _instruction(name: str, kind: str) -> str | None:
