@@ -19,8 +19,8 @@ from flagc.pipeline.compiler import CompileResult
 from flagc.report import terminal
 from flagc.report.bench_table import print_benched
 from flagc.report.files import write_files
-from flagc.report.timing_table import print_modelled
 from flagc.report.json_output import plain, result_document
+from flagc.report.timing_table import print_modelled
 
 
 @dataclass
@@ -129,7 +129,9 @@ def finish(settings: Settings, inputs: Inputs, status: int) -> int:
     if inputs.error and inputs.modelled and not settings.run:
         # Nothing was executed, so what the script found wrong says nothing.
         inputs.note = f"{inputs.note}; " if inputs.note else ""
-        inputs.note += "launches were timed and not executed (--run does both), and the script ended "
+        inputs.note += (
+            "launches were timed and not executed (--run does both), and the script ended "
+        )
         inputs.note += f"with: {inputs.error.splitlines()[0]}"
         inputs.error = ""
     if inputs.error:

@@ -105,7 +105,9 @@ def elementwise(
     return builder.done()
 
 
-def nd2nz_by_vcopy(*, cores: int, side: int, tile_m: int, tile_n: int, name: int, conflict: int) -> object:
+def nd2nz_by_vcopy(
+    *, cores: int, side: int, tile_m: int, tile_n: int, name: int, conflict: int
+) -> object:
     """fp16 matrix to fractals: tiles read by rows, one VCOPY of tile_m repeats, strips written."""
     builder = LaunchBuilder([side * side * 2] * 3, cores=cores, cube=False)
     first = Stream()

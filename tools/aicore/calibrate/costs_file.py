@@ -11,7 +11,7 @@ from flagc.aicore.timing.costs import CostTable
 HEADER = """\
 # Constants of the timing model; tools/aicore/calibrate writes this file.
 #
-# status: documented and measured ones are from their source; derived: arithmetic on published figures;
+# status: documented and measured: from the source; derived: arithmetic on published figures;
 # fitted: from published rows, between low and high, from start; assumed: no source.
 # band: error that nine of ten held-out rows of kernels do not exceed. pair_band: the same for the
 # ratio of two rows of one table, as a log ratio.

@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Mapping
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import cache, lru_cache
 from pathlib import Path
 from typing import Any
 
@@ -58,7 +58,7 @@ def published() -> dict[tuple[str, str, str], dict[str, Any]]:
     return {(row["table"], row["case"], row["measure"]): row for row in rows}
 
 
-@lru_cache(maxsize=None)
+@cache
 def _launch(case: Case, less: bool) -> Any:
     build = case.less if less else case.build
     assert build is not None
@@ -90,9 +90,7 @@ class Evaluator:
             value = _model(case, result, what)
             if smaller is not None:
                 value += case.extrapolate * (value - _model(case, smaller, what))
-            points.append(
-                Point(case.table, case.name, measure, row["unit"], row["value"], value)
-            )
+            points.append(Point(case.table, case.name, measure, row["unit"], row["value"], value))
         return points
 
 

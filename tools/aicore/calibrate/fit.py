@@ -14,9 +14,10 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from scipy.optimize import lsq_linear
+
 from evaluate import Evaluator, Point
 from rows import Case, all_cases
-from scipy.optimize import lsq_linear
 
 # Errors above this count linearly, not squared: no single row decides a constant.
 ROBUST = 0.15
@@ -72,9 +73,12 @@ def weights(points: Sequence[Point], use: Any) -> Any:
 
 # Constants of which the others' cases see nothing.
 OF_CUBE = frozenset(
-    "mte1_conflict mte2_conflict l1_head miss_packet l1_window nz_window row packet fix_out".split()
+    [
+        *("mte1_conflict", "mte2_conflict", "l1_head", "l1_window", "nz_window"),
+        *("miss_packet", "row", "packet", "fix_out"),
+    ]
 )
-OF_VECTOR = frozenset("ub_window ub_row mte3_tail".split())
+OF_VECTOR = frozenset(["ub_window", "ub_row", "mte3_tail"])
 OF_TABLE = {"near_row": "T13-gm-l1-nd2nz"}
 VECTOR_TABLES = frozenset(("T7", "T9", "T13-gm-ub", "T13-ub-gm", "T14"))
 

@@ -63,10 +63,7 @@ class Gemm:
 
     def bases(self, row: int, column: int) -> list[int]:
         """Where the tile at (row, column) begins in A, B and C."""
-        if self.layout_b == "kn":
-            b = column * self.element
-        else:
-            b = column * self.k * self.element
+        b = column * self.element * (1 if self.layout_b == "kn" else self.k)
         return [
             row * self.k * self.element,
             b,
@@ -107,9 +104,7 @@ def _copy_b(stream: Stream, shape: Gemm, columns: int, at: int, width: int) -> N
         )
 
 
-def tile(
-    shape: Gemm, rows: int, columns: int, first_step: int = 0, with_a: bool = True
-) -> Stream:
+def tile(shape: Gemm, rows: int, columns: int, first_step: int = 0, with_a: bool = True) -> Stream:
     """One output tile; the k loop begins at `first_step` and wraps around."""
     stream = Stream()
     steps = ceil(shape.k, shape.base_k)

@@ -5,7 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import numpy as np
+
 from evaluate import Point, published
+from flagc.aicore.timing.costs import cost_table
 from rates_check import vector_errors
 from rows import all_cases
 from validate import (
@@ -18,8 +20,6 @@ from validate import (
     share_within,
     times,
 )
-
-from flagc.aicore.timing.costs import cost_table
 
 PAGE = "docs/ascend-timing.md"
 
@@ -190,9 +190,7 @@ def _constants(found: Validation) -> list[str]:
     rows = []
     for name, constant in cost_table().constants.items():
         value = found.fitted[name] if constant.status == "fitted" else constant.value
-        rows.append(
-            [f"`{name}`", f"{value:.4g} {constant.unit}", constant.status, constant.source]
-        )
+        rows.append([f"`{name}`", f"{value:.4g} {constant.unit}", constant.status, constant.source])
     return _table(["constant", "value", "status", "source"], rows)
 
 
@@ -220,10 +218,15 @@ def page(found: Validation, band: float, pair_band: float) -> str:
         "",
         *_table(
             ["bar", "found", ""],
-            [[bar, value, "met" if met else "**not met**"] for bar, value, met in _bars(found.by_table)],
+            [
+                [bar, value, "met" if met else "**not met**"]
+                for bar, value, met in _bars(found.by_table)
+            ],
         ),
         "Each table as predicted by constants that were fitted without it, and the stricter way, without "
-        "all tables of the same source (" + "; ".join(", ".join(g) for g in SOURCES if len(g) > 1) + "):",
+        "all tables of the same source ("
+        + "; ".join(", ".join(g) for g in SOURCES if len(g) > 1)
+        + "):",
         "",
         *_table(
             ["", "table left out", "source left out", "nothing left out"],

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any
 
 from copies import copy_matrix, elementwise, nd2nz_by_vcopy, repeated
@@ -98,8 +99,8 @@ def _gemm_cases() -> list[Case]:
                 {"task": "task", **PIPES_OF_T1},
                 less=lambda short=short, tiles=tiles: launch(short, tiles(short)),
                 extrapolate=6,
-                why="simulated for K 1024 and 2048 and extended to 8192: each further step of K does "
-                "the same",
+                why="simulated for K 1024 and 2048 and extended to 8192: each further step of "
+                "K does the same",
             )
         )
     mdl4 = Gemm(side, side, side, 128, 256, 64, 2, 2, api=API_MDL)
@@ -136,9 +137,7 @@ def _gemm_cases() -> list[Case]:
         )
     )
     for n in (1536, 3072, 6144, 7680):
-        shape = Gemm(
-            n, n, n, 128, 256, 64, 4, 4, out_element=4, api=API_BASIC, tile_barrier=True
-        )
+        shape = Gemm(n, n, n, 128, 256, 64, 4, 4, out_element=4, api=API_BASIC, tile_barrier=True)
         cases.append(
             Case(
                 "T2",
@@ -238,9 +237,7 @@ def _api_cases() -> list[Case]:
     add("tiling b", small, split(4, 5), {"task": "task", "mte2": "busy MTE2"}, 1800, why=open_)
     large = Gemm(4096, 5120, 4096, 128, 256, 64, layout_b="kn", out_element=4, api=API_NORM)
     add("tiling c", large, split(4, 5), {"mte2": "busy MTE2"}, 1800, why=open_)
-    packets = Gemm(
-        4096, 5120, 4096, 128, 256, 64, 4, 4, layout_b="kn", out_element=4, api=API_MDL
-    )
+    packets = Gemm(4096, 5120, 4096, 128, 256, 64, 4, 4, layout_b="kn", out_element=4, api=API_MDL)
     add("tiling d", packets, split(4, 5), {"mte2": "busy MTE2"}, 1800, why=open_)
     core = {"core_max": "core", "mte2": "busy MTE2"}
     shape = {"layout_b": "kn", "start": start}
@@ -275,9 +272,7 @@ def _api_cases() -> list[Case]:
         {"core_max": "core"},
     )
     for name, halves in (("l2 whole", 1), ("l2 split", 2)):
-        big = Gemm(
-            30720, 4096, 1024, 128, 256, 64, 4, 4, api=API_CONSTANT, start=constant_start
-        )
+        big = Gemm(30720, 4096, 1024, 128, 256, 64, 4, 4, api=API_CONSTANT, start=constant_start)
         add(
             name,
             big,
@@ -383,23 +378,23 @@ def _vector_cases() -> list[Case]:
         ("add 6", 48, 16256, 2, True, 0),
     )
     for name, cores, chunk, buffers, bypass, conflict in rows:
+        build = partial(
+            elementwise,
+            cores=cores,
+            elements=8192 * 8192,
+            chunk=chunk,
+            element=2,
+            inputs=2,
+            compute=add_repeats(conflict),
+            buffers=buffers,
+            bypass=bypass,
+        )
         cases.append(
             Case(
                 "T7",
                 name,
                 1850,
-                lambda cores=cores, chunk=chunk, buffers=buffers, bypass=bypass, conflict=conflict: (
-                    elementwise(
-                        cores=cores,
-                        elements=8192 * 8192,
-                        chunk=chunk,
-                        element=2,
-                        inputs=2,
-                        compute=add_repeats(conflict),
-                        buffers=buffers,
-                        bypass=bypass,
-                    )
-                ),
+                build,
                 {
                     "task": "task",
                     "vec": "busy V",

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+
 from evaluate import Point
 from fit import Bounds, fit_all, jacobian
 

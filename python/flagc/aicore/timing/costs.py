@@ -62,9 +62,7 @@ def cost_table() -> CostTable:
     """The table that ships with flagc."""
     document: dict[str, Any] = tomllib.loads(COSTS_FILE.read_text("utf-8"))
     constants = {name: Constant(**entry) for name, entry in document["constant"].items()}
-    return CostTable(
-        document["version"], constants, document["band"], document["pair_band"]
-    )
+    return CostTable(document["version"], constants, document["band"], document["pair_band"])
 
 
 def native_costs(chip: AscendChip, clock_mhz: float, values: Mapping[str, float]) -> Any:

@@ -13,7 +13,7 @@ from flagc.aicore.timing.rates import instruction_names
 from flagc.errors import UsageError
 from flagc.targets.ascend.chips import AscendChip
 
-# Why a pipe stood still, numbered as in tools/aicore/timing/simulation.h; 0 to 10 are flags of pipes.
+# Why a pipe stood still, numbered as in tools/aicore/timing/simulation.h; 0 to 10: a pipe's flag.
 _CAUSES = {11: "scalar unit issues", 12: "barrier", 13: "another core's flag", 14: "no block"}
 _KINDS = ("AIC", "AIV")
 

@@ -60,8 +60,10 @@ class Stream:
         rate: int = 0,
     ) -> None:
         self._rows.append(
-            (kind, PIPES[pipe], other, event, name, region, flags, rows, row_bytes, pitch, address)
-            + (work, rate)
+            (
+                *(kind, PIPES[pipe], other, event, name, region, flags),
+                *(rows, row_bytes, pitch, address, work, rate),
+            )
         )
 
     def set(self, source: str, target: str, event: int = 0) -> None:

@@ -144,14 +144,14 @@ class EmulatedExecutor:
         names: list[str],
         values: list[Any],
     ) -> Any:
-        before = [_memory(value).clone() for value in _tensors(values)]
+        before = _memories(values)
         try:
             return kernel.record(grid, values, names=names, data=True)
         except KernelFault as fault:
             raise KernelError(_placed(fault, launch)) from fault
         finally:
-            for value, saved in zip(_tensors(values), before, strict=True):
-                _memory(value).copy_(saved)
+            for address, saved in before:
+                ctypes.memmove(address, saved, len(saved))
 
     def _kernel(self, launch: Launch) -> EmulatedKernel:
         request = CompileRequest(
