@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from flagc.errors import UsageError
-from flagc.targets.ascend.chips import CHIPS, AscendChip, chip
+from flagc.targets.ascend.chips import ALL_CHIPS, CHIPS, AscendChip, chip, facts_of
 from flagc.targets.ascend.vendor_pipeline import run_passes, vendor_passes
 
 
@@ -34,3 +34,19 @@ def test_names_are_taken_with_and_without_prefix() -> None:
 def test_unknown_chip_names_the_nearest() -> None:
     with pytest.raises(UsageError, match="910B3"):
         chip("910B33")
+
+
+def test_chips_that_nothing_compiles_for_are_facts_only() -> None:
+    assert facts_of("950PR_9589").l0c_bytes == 256 * 1024
+    assert facts_of("310P3").cube_cores == 8
+    with pytest.raises(UsageError, match="910_9391"):
+        chip("310P3")
+
+
+def test_every_chip_names_its_sources() -> None:
+    names = [entry.short_name for entry in ALL_CHIPS]
+    assert len(set(names)) == len(names)
+    assert {"910B1", "910B2", "910B3", "910B4", "910_9391", "310P3", "950PR_9589"} <= set(names)
+    for entry in ALL_CHIPS:
+        assert entry.sources
+        assert entry.l2_bytes > entry.l1_bytes

@@ -18,7 +18,7 @@ sys.path[:0] = [str(ROOT / "python"), str(Path(__file__).parent)]
 from costs_file import write_costs  # noqa: E402
 from fit import Bounds  # noqa: E402
 from flagc.aicore.timing.costs import COSTS_FILE, cost_table  # noqa: E402
-from page import PAGE, page, summary  # noqa: E402
+from page import PAGE, page, summary, with_effects  # noqa: E402
 from validate import KERNELS, errors, pair_errors, quantile, times, validate  # noqa: E402
 
 # A band covers nine of ten rows of kernels that had no part in the fit.
@@ -27,9 +27,14 @@ COVERED = 0.9
 
 @click.command()
 @click.option("--write", is_flag=True, help="Write the constants and the page.")
-def main(write: bool) -> None:
+@click.option("--effects", is_flag=True, help="Only make the page's section on effects anew.")
+def main(write: bool, effects: bool) -> None:
     """Fit, validate, and print or write what comes of it."""
     table = cost_table()
+    if effects:
+        text = (ROOT / PAGE).read_text(encoding="utf-8")
+        (ROOT / PAGE).write_text(with_effects(text, table.values()), encoding="utf-8")
+        return
     bounds = {
         name: Bounds(constant.low, constant.high)
         for name, constant in table.constants.items()

@@ -14,7 +14,7 @@ HEADER = """\
 # status: documented and measured: from the source; derived: arithmetic on published figures;
 # fitted: from published rows, between low and high, from start; assumed: no source.
 # band: error that nine of ten held-out rows of kernels do not exceed. pair_band: the same for the
-# ratio of two rows of one table, as a log ratio.
+# ratio of two variants of one kernel, as a log ratio.
 """
 
 

@@ -57,12 +57,12 @@ def residuals(points: Sequence[Point]) -> Any:
 
 
 def weights(points: Sequence[Point], use: Any) -> Any:
-    """Each table counts once, however many rows it has; counters count half."""
-    tables = [point.table for point in points]
+    """Each table counts once, however many rows it has (T13 is one); counters count half."""
+    tables = [point.table.partition("-")[0] for point in points]
     totals: dict[str, float] = {}
-    for point, used in zip(points, use, strict=True):
+    for point, table, used in zip(points, tables, use, strict=True):
         if used:
-            totals[point.table] = totals.get(point.table, 0) + (1 if point.is_time else 0.5)
+            totals[table] = totals.get(table, 0) + (1 if point.is_time else 0.5)
     return np.array(
         [
             math.sqrt((1 if point.is_time else 0.5) / totals[table]) if used else 0.0
@@ -78,7 +78,7 @@ OF_CUBE = frozenset(
         *("miss_packet", "row", "packet", "fix_out"),
     ]
 )
-OF_VECTOR = frozenset(["ub_window", "ub_row", "mte3_tail"])
+OF_VECTOR = frozenset(["ub_window", "ub_row"])
 OF_TABLE = {"near_row": "T13-gm-l1-nd2nz"}
 VECTOR_TABLES = frozenset(("T7", "T9", "T13-gm-ub", "T13-ub-gm", "T14"))
 

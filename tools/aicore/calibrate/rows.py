@@ -27,8 +27,7 @@ START_US, START_CONSTANT_US = 3.5, 2.2
 class Case:
     """One published launch.
 
-    `scale` multiplies the model's times (steady state of a part); with `less`, times are
-    `less_scale` times the difference of the two launches, added to those of `build`.
+    With `less`, `extrapolate` times what `build` exceeds `less` by is added to what `build` takes.
     """
 
     table: str
@@ -261,13 +260,24 @@ def _api_cases() -> list[Case]:
     )
     add(
         "constant tiling off",
-        Gemm(128, 30720, 64, 128, 256, 64, api=API_MDL, **shape),
+        Gemm(128, 30720, 64, 128, 256, 64, api=API_MDL, keep_a=True, **shape),
         split(1, 24),
         {"core_max": "core"},
     )
     add(
         "constant tiling on",
-        Gemm(128, 30720, 64, 128, 256, 64, api=API_CONSTANT, layout_b="kn", start=constant_start),
+        Gemm(
+            128,
+            30720,
+            64,
+            128,
+            256,
+            64,
+            api=API_CONSTANT,
+            layout_b="kn",
+            keep_a=True,
+            start=constant_start,
+        ),
         split(1, 24),
         {"core_max": "core"},
     )
@@ -542,6 +552,40 @@ def _rate_cases() -> list[Case]:
             )
         )
     return cases
+
+
+# Variants of one kernel on one chip: by table, names that begin alike or are listed together.
+VARIANTS: tuple[tuple[str, tuple[str, ...]], ...] = (
+    ("T1", ("case 0", "case 1")),
+    ("T1", ("case 2", "case 3", "case 4", "case 5", "case 6", "case 7", "case 8")),
+    ("T3", ("1 L1",)),
+    ("T3", ("2 zN", "2 row")),
+    ("T3", ("3 L1",)),
+    ("T3", ("4 swizzle",)),
+    ("T4", ("tiling a",)),
+    ("T4", ("mdl",)),
+    ("T4", ("k ",)),
+    ("T4", ("constant",)),
+    ("T4", ("l2",)),
+    ("T4", ("preload",)),
+    ("T5", ("aiv 1", "aiv 2", "aiv 3", "aiv 4")),
+    ("T5", ("aiv 5", "aiv 6")),
+    ("T5", ("aiv 7", "aiv 8")),
+    ("T5", ("aic 1", "aic 2", "aic 3")),
+    ("T5", ("aic 4", "aic 5")),
+    ("T5", ("aic 6", "aic 7")),
+    ("T7", ("add 2", "add 3", "add 4", "add 5", "add 6")),
+    ("T8", ("basic",)),
+    ("T9", ("nd2nz",)),
+)
+
+
+def variant_of(table: str, name: str) -> int | None:
+    """Which group of variants a case belongs to."""
+    for index, (of_table, beginnings) in enumerate(VARIANTS):
+        if table == of_table and name.startswith(beginnings):
+            return index
+    return None
 
 
 def all_cases() -> list[Case]:

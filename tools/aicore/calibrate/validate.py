@@ -11,6 +11,7 @@ import numpy as np
 
 from evaluate import Point
 from fit import Bounds, fit_all, jacobian
+from rows import variant_of
 
 # Tables that share a source and a chip: left out together in the stricter validation.
 SOURCES: tuple[tuple[str, ...], ...] = (
@@ -110,11 +111,14 @@ def kendall(points: Sequence[Point]) -> tuple[float, int]:
 
 
 def pair_errors(points: Sequence[Point]) -> Any:
-    """Errors of ratios between two rows of one table, as absolute log ratios."""
+    """Errors of ratios between two variants of one kernel, as absolute log ratios."""
     result = []
     for index, left in enumerate(points):
+        group = variant_of(left.table, left.case)
         for right in points[index + 1 :]:
-            if left.measure != right.measure or left.table != right.table:
+            if group is None or variant_of(right.table, right.case) != group:
+                continue
+            if left.measure != right.measure:
                 continue
             wanted = math.log(left.published / right.published)
             result.append(abs(math.log(left.predicted / right.predicted) - wanted))

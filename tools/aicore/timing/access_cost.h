@@ -48,7 +48,7 @@ inline double read_cycles(const Costs& costs, const Operation& op, std::int64_t 
     // Rows that follow each other closely are cut as if each began a block (MindStudio's table).
     const bool near = op.pitch - op.row_bytes < 512;
     const int count = packets(near ? 0 : address, op.row_bytes);
-    if (aligned(op, address)) {
+    if (near || aligned(op, address)) {
       row = std::max((near ? costs.near_row : costs.row) + costs.packet * (count - 1), bytes / costs.nz_port);
     } else {
       row = costs.row + costs.unaligned_packet * (bytes / 32 + 1);

@@ -228,7 +228,9 @@ void Replay::occupy(Agent& agent, const Operation& op, double start, double free
   PipeState& pipe = agent.pipes[op.pipe];
   PipeUse& use = agent.use.pipes[op.pipe];
   if (start > pipe.from) {
-    use.idle[static_cast<std::size_t>(start > pipe.free ? kForIssue : pipe.cause)] += start - pipe.from;
+    const double held = std::clamp(pipe.free - pipe.from, 0.0, start - pipe.from);
+    use.idle[static_cast<std::size_t>(pipe.cause)] += held;
+    use.idle[kForIssue] += start - pipe.from - held;
   }
   use.busy += std::max(0.0, done - std::max(start, pipe.done));
   use.occupied += free - start;
