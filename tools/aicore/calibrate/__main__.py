@@ -17,9 +17,10 @@ sys.path[:0] = [str(ROOT / "python"), str(Path(__file__).parent)]
 
 from costs_file import write_costs  # noqa: E402
 from fit import Bounds  # noqa: E402
-from flagc.aicore.timing.costs import COSTS_FILE, cost_table  # noqa: E402
 from page import PAGE, page, summary, with_effects  # noqa: E402
 from validate import KERNELS, errors, pair_errors, quantile, times, validate  # noqa: E402
+
+from flagc.aicore.timing.costs import COSTS_FILE, cost_table  # noqa: E402
 
 # A band covers nine of ten rows of kernels that had no part in the fit.
 COVERED = 0.9

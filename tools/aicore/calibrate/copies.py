@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from flagc.aicore.timing.operations import BYPASS, ND2NZ, TO_UB, Stream
 from launches import LaunchBuilder
+
+from flagc.aicore.timing.operations import BYPASS, ND2NZ, TO_UB, Stream
 
 IN, SECOND, OUT = 0, 1, 2
 

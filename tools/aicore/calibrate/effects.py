@@ -6,10 +6,11 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
+from gemm import Gemm, launch, swizzled_tiles
+
 from flagc.aicore.native import native
 from flagc.aicore.timing.costs import native_costs
 from flagc.targets.ascend.chips import AscendChip, facts_of
-from gemm import Gemm, launch, swizzled_tiles
 
 CHIP = "910B3"
 BASE_M, BASE_N, BASE_K = 128, 256, 64

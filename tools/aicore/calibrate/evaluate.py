@@ -9,11 +9,12 @@ from functools import cache, lru_cache
 from pathlib import Path
 from typing import Any
 
+from rows import Case
+
 from flagc.aicore.native import native
 from flagc.aicore.timing.costs import native_costs
 from flagc.aicore.timing.operations import PIPES
 from flagc.targets.ascend.chips import facts_of
-from rows import Case
 
 if sys.version_info >= (3, 11):
     import tomllib

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from flagc.aicore.timing.operations import ND2NZ, UNIT_FLAG, Stream
 from launches import LaunchBuilder
+
+from flagc.aicore.timing.operations import ND2NZ, UNIT_FLAG, Stream
 
 A, B, C = 0, 1, 2
 FRACTAL_SIDE = 16

@@ -5,10 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 import numpy as np
-
 from effects import buffers, k_tiles, swizzles
 from evaluate import Point, published
-from flagc.aicore.timing.costs import cost_table
 from rates_check import vector_errors
 from rows import all_cases
 from validate import (
@@ -22,9 +20,11 @@ from validate import (
     times,
 )
 
+from flagc.aicore.timing.costs import cost_table
+
 PAGE = "docs/ascend-timing.md"
 
-# Bars of issue 4.
+# What the model has to reach on rows that had no part in the fit.
 MEDIAN_BAR, COVERED_BAR, COVERED_WITHIN, KENDALL_BAR, COUNTER_BAR = 0.08, 0.9, 0.25, 0.85, 0.1
 
 INTRODUCTION = """\
@@ -116,15 +116,21 @@ def _measures(points: Sequence[Point]) -> list[tuple[str, str]]:
 
 
 def _bars(points: Sequence[Point]) -> list[tuple[str, str, bool]]:
-    """The issue's bars, on kernels and pipe counters that had no part in the fit."""
+    """The bars, on rows and pipe counters that had no part in the fit."""
     kernels = [point for point in times(points) if point.table in KERNELS]
     median = float(np.median(errors(kernels)))
     covered = share_within(kernels, COVERED_WITHIN)
     tau, _ = _mean_tau(kernels)
     pipes = float(np.median(errors(counters(points))))
+    everything = times(points)
+    all_median = float(np.median(errors(everything)))
+    all_covered = share_within(everything, COVERED_WITHIN)
+    single = "with single instructions (T13, T14)"
     return [
         ("median error at most 8 %", _percent(median), median <= MEDIAN_BAR),
+        (f"the same {single}", _percent(all_median), all_median <= MEDIAN_BAR),
         ("nine rows of ten within 25 %", _percent(covered), covered >= COVERED_BAR),
+        (f"the same {single}", _percent(all_covered), all_covered >= COVERED_BAR),
         ("Kendall's tau at least 0.85", f"{tau:.2f}", tau >= KENDALL_BAR),
         ("pipe counters: median error at most 10 %", _percent(pipes), pipes <= COUNTER_BAR),
     ]

@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-
 from evaluate import published
+
 from flagc.aicore.timing.rates import instruction_names, vector_rate
 
 TYPES = {"fp16": "f16", "fp32": "f32", "16": "u16", "32": "u32"}

@@ -12,9 +12,10 @@ from functools import partial
 from typing import Any
 
 from copies import copy_matrix, elementwise, nd2nz_by_vcopy, repeated
+from gemm import Gemm, launch, split_tiles, swizzled_tiles
+
 from flagc.aicore.timing.operations import ND2NZ, TO_UB, Stream
 from flagc.aicore.timing.rates import instruction_names
-from gemm import Gemm, launch, split_tiles, swizzled_tiles
 
 # Scalar cycles of the Matmul API in each base_k step: T1's scalar counters over its 262144 steps
 # (norm 449, MDL 250 to 350, constant tiling 164 to 174), and of the basic API, T8: 57.

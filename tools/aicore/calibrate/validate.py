@@ -8,7 +8,6 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-
 from evaluate import Point
 from fit import Bounds, fit_all, jacobian
 from rows import variant_of

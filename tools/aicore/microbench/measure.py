@@ -7,7 +7,6 @@ from pathlib import Path
 from typing import Any
 
 import torch
-
 from cases import Case, all_cases
 from rows import Row, write_rows
 

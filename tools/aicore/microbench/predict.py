@@ -6,8 +6,9 @@ from collections.abc import Sequence
 from typing import Any
 
 import torch
-
 from cases import Case, all_cases
+from rows import Row
+
 from flagc.aicore import EmulatedKernel
 from flagc.aicore.timing.model import Timing, time_launch
 from flagc.pipeline.compiler import CompileRequest, compile_kernel
@@ -16,7 +17,6 @@ from flagc.pipeline.pipeline_text import parse_pipeline
 from flagc.pipeline.target import KernelSource
 from flagc.targets.ascend.llvm_stage import final_to_llvm
 from flagc.targets.registry import target_by_name
-from rows import Row
 
 
 def compiled(case: Case, chip: str) -> EmulatedKernel:
