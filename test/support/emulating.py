@@ -58,7 +58,7 @@ def lowered(
     result = compile_kernel(CompileRequest(source, target, passes=passes, stop_after="final"))
     final = result.artifact("final").content
     assert isinstance(final, str)
-    return final_to_llvm(final, on_chip_base=True)
+    return final_to_llvm(final, note_lines=True)
 
 
 _loaded: dict[str, EmulatedKernel] = {}

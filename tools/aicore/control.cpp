@@ -69,10 +69,6 @@ std::uint64_t get_accumulator(Core& core) { return core.accumulator; }
 std::uint64_t get_max_min(Core& core) { return core.max_min; }
 std::uint64_t get_kept(Core& core) { return core.kept_count; }
 
-std::uint64_t on_chip_base(Core& core, std::uint64_t space) {
-  return core.memory(static_cast<Space>(space)).base();
-}
-
 // `cores` names the kinds of cores that an instruction is for: 1 AIC, 2 AIV.
 bool meant(const Core& core, std::uint64_t cores) { return cores & (core.kind == CoreKind::kAic ? 1 : 2); }
 
@@ -131,7 +127,6 @@ const Instruction rows[] = {
     FLAGC_INSTRUCTION("GET.MAX.MIN.CNT", kS, "over all repeats of the last VCMAX/VCMIN: value in the low, index in the high half (GetReduceRepeatMaxMinSpr)", get_max_min),
     FLAGC_INSTRUCTION("GET.RSVD.CNT", kS, "elements that the last VREDUCEv2 kept", get_kept),
     FLAGC_INSTRUCTION("LINE", kS, "of ours: the kernel's source line, for diagnostics", set_line),
-    FLAGC_INSTRUCTION("ON.CHIP.BASE", kS, "", on_chip_base),
     FLAGC_INSTRUCTION("SYNC.BLOCK.SET", kS, "of ours: CrossCoreSetFlag, mode 2", sync_set<SyncMode::kBlock>),
     FLAGC_INSTRUCTION("SYNC.SUBBLOCK.SET", kS, "of ours: CrossCoreSetFlag, mode 1", sync_set<SyncMode::kSubBlocks>),
     FLAGC_INSTRUCTION("SYNC.GRID.SET", kS, "of ours: CrossCoreSetFlag, mode 0", sync_set<SyncMode::kGrid>),

@@ -2,6 +2,7 @@
 
 #include <sstream>
 
+#include "crash.h"
 #include "instruction.h"
 
 namespace flagc::aicore {
@@ -100,20 +101,28 @@ void Core::wait_flag(std::uint64_t source, std::uint64_t target, std::uint64_t e
 }
 
 void Core::begin(const Instruction& next) {
+  compiled = false;
   instruction = &next;
   if (checks) clocks.issue(static_cast<int>(next.pipe));
   ++instruction_count;
 }
 
 void Core::fail() {
-  fault->instruction = instruction->name;
-  fault->pipe = pipe_name(static_cast<int>(instruction->pipe));
+  locate_fault();
+  std::longjmp(exit, kFaulted);
+}
+
+void Core::locate_fault() {
+  if (instruction != nullptr) {
+    fault->instruction = instruction->name;
+    fault->pipe = pipe_name(static_cast<int>(instruction->pipe));
+  }
   fault->core = kind == CoreKind::kAic ? "AIC" : "AIV";
   fault->block = block;
   fault->sub_block = sub_block;
   fault->line = line;
   if (fault->kind == "poison" && speculation.count == 0) {
-    fault->message += "; it comes from a division by zero or from bytes that nobody wrote";
+    fault->message += "; it comes from a division by zero, from bytes that nobody wrote or from the library's reading an absent descriptor";
   }
   if ((fault->kind == "poison" || fault->kind == "out-of-bounds") && speculation.count != 0) {
     std::ostringstream text;
@@ -122,7 +131,6 @@ void Core::fail() {
   }
   fault->index = instruction_count;
   fault->return_address = return_address;
-  std::longjmp(exit, 1);
 }
 
 std::uint64_t Core::speculate(std::uint64_t address, std::uint64_t bytes) {

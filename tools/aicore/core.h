@@ -82,6 +82,8 @@ class Core {
   // Called around each instruction by the exported functions.
   void begin(const Instruction& instruction);
   [[noreturn]] void fail();
+  // Say of `fault` where it happened.
+  void locate_fault();
 
   Memory& memory(Space space);
   // A scalar load outside the tensors: what it loads from instead.
@@ -119,6 +121,10 @@ class Core {
 
   std::optional<Fault> fault;
   std::jmp_buf exit;
+  // Whether this thread is in compiled code and not in the engine; a signal then ends the block (crash.h).
+  volatile bool compiled = false;
+  int signal = 0;
+  std::uint64_t signal_address = 0;
 
   static thread_local Core* current;
 

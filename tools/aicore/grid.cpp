@@ -7,16 +7,20 @@
 #include <mutex>
 #include <thread>
 
+#include "crash.h"
+
 namespace flagc::aicore {
 
 Outcome run(const Launch& launch) {
   const GlobalMemory gm(launch.regions);
+  const CrashGuard crash_guard;
   std::atomic<std::int64_t> next{0};
   std::atomic<bool> failed{false};
   std::mutex mutex;
   Outcome outcome;
 
   const auto work = [&] {
+    const SignalStack signal_stack;
     Group group(launch.kernel, launch.sizes, launch.together ? launch.blocks : 0);
     std::vector<TraceRecord> trace;
     std::uint64_t instructions = 0;

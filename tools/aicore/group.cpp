@@ -7,6 +7,7 @@
 #include <sstream>
 #include <utility>
 
+#include "crash.h"
 #include "fields.h"
 
 namespace flagc::aicore {
@@ -18,19 +19,24 @@ constexpr int kMostWaiting = 15;
 class Fiber {
  public:
   Fiber() {
-    stack_ = mmap(nullptr, kStack, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-    if (stack_ == MAP_FAILED) throw std::bad_alloc();
+    // The first page stays closed: a stack that overflows crashes and writes over nothing.
+    mapped_ = mmap(nullptr, kStack + kPage, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    if (mapped_ == MAP_FAILED) throw std::bad_alloc();
+    if (mprotect(stack(), kStack, PROT_READ | PROT_WRITE) != 0) {
+      munmap(mapped_, kStack + kPage);
+      throw std::bad_alloc();
+    }
   }
   Fiber(const Fiber&) = delete;
   Fiber& operator=(const Fiber&) = delete;
-  ~Fiber() { munmap(stack_, kStack); }
-  void* stack() const { return stack_; }
+  ~Fiber() { munmap(mapped_, kStack + kPage); }
+  void* stack() const { return static_cast<char*>(mapped_) + kPage; }
 
-  static constexpr std::size_t kStack = 1 << 20;
+  static constexpr std::size_t kStack = 1 << 20, kPage = 4096;
   ucontext_t context{};
 
  private:
-  void* stack_;
+  void* mapped_;
 };
 
 Group::Group(const Kernel& kernel, const Sizes& sizes, std::int64_t blocks) : blocks_(std::max<std::int64_t>(1, blocks)) {
@@ -56,7 +62,7 @@ Group::Group(const Kernel& kernel, const Sizes& sizes, std::int64_t blocks) : bl
   }
 }
 
-Group::~Group() = default;
+Group::~Group() { Core::current = nullptr; }
 
 std::optional<Fault> Group::run(std::int64_t block, const void* arguments, const GlobalMemory& gm,
                                 bool checks, std::int64_t block_count,
@@ -98,7 +104,16 @@ Speculation Group::speculation() const {
 
 void Group::run_agent(Agent& agent) {
   Core::current = agent.core.get();
-  if (setjmp(agent.core->exit) == 0) agent.entry(arguments_);
+  const int left = setjmp(agent.core->exit);
+  if (left == 0) {
+    agent.core->compiled = true;
+    agent.entry(arguments_);
+  }
+  agent.core->compiled = false;
+  if (left == kCrashed) {
+    agent.core->fault = crash_fault(*agent.core);
+    agent.core->locate_fault();
+  }
   agent.done = true;
 }
 

@@ -89,10 +89,12 @@ struct Exported<Tag, Line, Handler> {
       if constexpr (std::is_void_v<R>) {
         Handler(core, operands...);
         if (core.trace != nullptr) trace(core, operands...);
+        core.compiled = true;
         return;
       } else {
         R result = Handler(core, operands...);
         if (core.trace != nullptr) trace(core, operands...);
+        core.compiled = true;
         return result;
       }
     } catch (const Fault& fault) {

@@ -230,12 +230,11 @@ std::vector<Nibble> nibbles(const std::uint8_t* bytes, std::uint64_t count) {
 }
 
 // What C starts from: zeros, a row of BT for every row, or what it holds. `c` is an address in L0C, with
-// that in BT in its upper half.
+// that in BT in its upper half if there is a bias.
 template <class S>
 S* begin_c(Core& core, std::uint64_t c, const Shape& shape, bool bias, bool clear) {
   const std::uint64_t c_bytes = shape.m_padded * shape.n_fractals * 64;
-  const std::uint64_t at_bias = c - core.l0c.base() < core.l0c.size() ? 0 : c >> 32;
-  const std::uint64_t at = at_bias ? c & 0xFFFFFFFF : c;
+  const std::uint64_t at_bias = c >> 32, at = bias ? c & 0xFFFFFFFF : c;
   if (!clear && !bias) core.l0c.read(at, c_bytes, 512);
   S* out = reinterpret_cast<S*>(core.l0c.write(at, c_bytes, 512));
   if (clear) std::memset(out, 0, c_bytes);

@@ -1,6 +1,7 @@
 #include "memory.h"
 
 #include <algorithm>
+#include <array>
 #include <cstdlib>
 #include <cstring>
 #include <new>
@@ -44,24 +45,19 @@ void Memory::reset(bool checks) {
   touched_end_ = 0;
 }
 
-std::uint64_t Memory::offset(std::uint64_t address, std::uint64_t bytes) const {
-  const std::uint64_t start = address >= size_ ? address - base() : address;
-  if (start > size_ || bytes > size_ - start) {
-    std::ostringstream text;
-    text << bytes << " bytes at " << hexadecimal(start) << " leave " << name_ << ", which has "
-         << size_ << " bytes";
-    throw Fault{"out-of-bounds", text.str(), name_, start, bytes};
-  }
-  return start;
+void Memory::leaves(std::uint64_t address, std::uint64_t bytes) const {
+  std::ostringstream text;
+  text << bytes << " bytes at " << hexadecimal(address) << " leave " << name_ << ", which has " << size_ << " bytes";
+  throw Fault{"out-of-bounds", text.str(), name_, address, bytes};
 }
 
 void Memory::require_aligned(std::uint64_t address, std::size_t alignment) const {
-  const std::uint64_t start = offset(address, 0);
-  if (start % alignment == 0) return;
+  require_inside(address, 0);
+  if (address % alignment == 0) return;
   std::ostringstream text;
-  text << "address " << hexadecimal(start) << " of " << name_ << " is not a multiple of "
+  text << "address " << hexadecimal(address) << " of " << name_ << " is not a multiple of "
        << alignment << " bytes";
-  throw Fault{"misaligned", text.str(), name_, start, 0};
+  throw Fault{"misaligned", text.str(), name_, address, 0};
 }
 
 bool Memory::all_defined(std::uint64_t begin, std::uint64_t bytes) const {
@@ -77,8 +73,8 @@ bool Memory::all_defined(std::uint64_t begin, std::uint64_t bytes) const {
 }
 
 bool Memory::defined(std::uint64_t address, std::uint64_t bytes) const {
-  const std::uint64_t start = offset(address, bytes);
-  return !checks_ || all_defined(start, bytes);
+  require_inside(address, bytes);
+  return !checks_ || all_defined(address, bytes);
 }
 
 void Memory::unwritten(std::uint64_t at, std::uint64_t begin, std::uint64_t bytes) const {
@@ -99,14 +95,15 @@ View Memory::view_of(std::uint64_t begin, std::uint64_t bytes) const {
 }
 
 void Memory::move(std::uint64_t target, std::uint64_t source, std::uint64_t bytes) {
-  const std::uint64_t from = offset(source, bytes), to = offset(target, bytes);
-  std::memmove(data_.get() + to, data_.get() + from, bytes);
+  require_inside(source, bytes);
+  require_inside(target, bytes);
+  std::memmove(data_.get() + target, data_.get() + source, bytes);
   if (checks_) {
-    note(from, bytes, false);
-    note(to, bytes, true);
-    touch(to, bytes);
-    std::memmove(undefined_.get() + to, undefined_.get() + from, bytes);
-    std::memmove(origins_.get() + to, origins_.get() + from, bytes);
+    note(source, bytes, false);
+    note(target, bytes, true);
+    touch(target, bytes);
+    std::memmove(undefined_.get() + target, undefined_.get() + source, bytes);
+    std::memmove(origins_.get() + target, origins_.get() + source, bytes);
   }
   bytes_read += bytes;
   bytes_written += bytes;
@@ -135,27 +132,27 @@ void Memory::check_alignment(std::uint64_t begin, std::size_t alignment) const {
 
 const std::uint8_t* Memory::read(std::uint64_t address, std::uint64_t bytes,
                                  std::size_t alignment) const {
-  const std::uint64_t start = offset(address, bytes);
+  require_inside(address, bytes);
   if (checks_) {
-    check_alignment(start, alignment);
-    if (!all_defined(start, bytes)) {
-      std::uint64_t at = start;
+    check_alignment(address, alignment);
+    if (!all_defined(address, bytes)) {
+      std::uint64_t at = address;
       while (undefined_.get()[at] == 0) ++at;
-      if (origins_.get()[at] == static_cast<std::uint8_t>(Origin::kUnwritten)) unwritten(at, start, bytes);
+      if (origins_.get()[at] == static_cast<std::uint8_t>(Origin::kUnwritten)) unwritten(at, address, bytes);
       poison(at);
     }
-    note(start, bytes, false);
+    note(address, bytes, false);
   }
   bytes_read += bytes;
-  return data_.get() + start;
+  return data_.get() + address;
 }
 
 View Memory::view(std::uint64_t address, std::uint64_t bytes, std::uint64_t element,
                   std::size_t alignment) const {
-  const std::uint64_t start = offset(address, bytes);
-  const View result = view_of(start, bytes);
+  require_inside(address, bytes);
+  const View result = view_of(address, bytes);
   if (checks_) {
-    check_alignment(start, alignment);
+    check_alignment(address, alignment);
     if (result.undefined != nullptr) {
       for (std::uint64_t first = 0; first < bytes; first += element) {
         std::uint64_t at = first;
@@ -164,51 +161,70 @@ View Memory::view(std::uint64_t address, std::uint64_t bytes, std::uint64_t elem
                result.origin(at) == Origin::kUnwritten) {
           ++at;
         }
-        if (at == end) unwritten(start + first, start, bytes);
+        if (at == end) unwritten(address + first, address, bytes);
       }
     }
-    note(start, bytes, false);
+    note(address, bytes, false);
   }
   bytes_read += bytes;
   return result;
 }
 
 View Memory::peek(std::uint64_t address, std::uint64_t bytes) const {
-  const std::uint64_t start = offset(address, bytes);
-  if (checks_) note(start, bytes, false);
+  require_inside(address, bytes);
+  if (checks_) note(address, bytes, false);
   bytes_read += bytes;
-  return view_of(start, bytes);
+  return view_of(address, bytes);
+}
+
+View Memory::glance(std::uint64_t address, std::uint64_t bytes) const {
+  static const std::array<std::uint8_t, 32> all = [] {
+    std::array<std::uint8_t, 32> bits{};
+    bits.fill(0xFF);
+    return bits;
+  }();
+  static const std::array<std::uint8_t, 32> derived = [] {
+    std::array<std::uint8_t, 32> origins{};
+    origins.fill(static_cast<std::uint8_t>(Origin::kDerived));
+    return origins;
+  }();
+  require_inside(address, bytes);
+  bytes_read += bytes;
+  if (clocks_ != nullptr && log_->races(*clocks_, address, bytes)) {
+    return {data_.get() + address, all.data(), derived.data()};
+  }
+  return view_of(address, bytes);
 }
 
 std::uint8_t* Memory::write(std::uint64_t address, std::uint64_t bytes, std::size_t alignment) {
-  const std::uint64_t start = offset(address, bytes);
+  require_inside(address, bytes);
   if (checks_) {
-    check_alignment(start, alignment);
-    std::memset(undefined_.get() + start, 0, bytes);
-    note(start, bytes, true);
-    touch(start, bytes);
+    check_alignment(address, alignment);
+    std::memset(undefined_.get() + address, 0, bytes);
+    note(address, bytes, true);
+    touch(address, bytes);
   }
   bytes_written += bytes;
-  return data_.get() + start;
+  return data_.get() + address;
 }
 
 void Memory::mark(std::uint64_t address, std::uint64_t bytes, const std::uint8_t* bits, Origin origin) {
-  const std::uint64_t start = offset(address, bytes);
+  require_inside(address, bytes);
   if (!checks_) return;
   if (bits == nullptr) {
-    std::memset(undefined_.get() + start, 0xFF, bytes);
+    std::memset(undefined_.get() + address, 0xFF, bytes);
   } else {
-    std::memcpy(undefined_.get() + start, bits, bytes);
+    std::memcpy(undefined_.get() + address, bits, bytes);
   }
-  std::memset(origins_.get() + start, static_cast<int>(origin), bytes);
+  std::memset(origins_.get() + address, static_cast<int>(origin), bytes);
 }
 
 void Memory::scramble(std::uint64_t address, std::uint64_t bytes) {
-  const std::uint64_t start = offset(address, bytes);
+  require_inside(address, bytes);
   if (!checks_) return;
-  note(start, bytes, true);
-  touch(start, bytes);
-  for (std::uint64_t at = start; at < start + bytes; ++at) {
+  note(address, bytes, true);
+  touch(address, bytes);
+  for (std::uint64_t at = address; at < address + bytes; ++at) {
     data_.get()[at] = static_cast<std::uint8_t>(at % 2 == 0 ? kPoison & 0xFF : kPoison >> 8);
   }
   mark(address, bytes, nullptr, Origin::kUnwritten);

@@ -34,9 +34,10 @@ class Memory {
  public:
   Memory(const char* name, std::size_t size, std::size_t alignment);
 
-  // Compiled code uses the memory's host address (`base`) for some memories and plain offsets for
-  // others; both are understood. Throws Fault when the range leaves the memory.
-  std::uint64_t offset(std::uint64_t address, std::uint64_t bytes) const;
+  // Addresses are offsets, as on the chip. Throws Fault when the range leaves the memory.
+  void require_inside(std::uint64_t address, std::uint64_t bytes) const {
+    if (address > size_ || bytes > size_ - address) leaves(address, bytes);
+  }
 
   // Checked access. `alignment` 0 takes the memory's own.
   const std::uint8_t* read(std::uint64_t address, std::uint64_t bytes,
@@ -49,6 +50,10 @@ class Memory {
             std::size_t alignment = 0) const;
   // For instructions that read more than they use: whatever is there.
   View peek(std::uint64_t address, std::uint64_t bytes) const;
+
+  // Up to 32 bytes that an instruction reads and the program may not mean: a race is no fault, but makes
+  // all bits undefined, and whoever writes there later need not wait for this.
+  View glance(std::uint64_t address, std::uint64_t bytes) const;
 
   // True when every bit is defined.
   bool defined(std::uint64_t address, std::uint64_t bytes) const;
@@ -64,6 +69,7 @@ class Memory {
   // Fill with kPoison, all of it undefined; without checks the contents stay.
   void reset(bool checks);
 
+  // Where compiled code finds the byte at address 0.
   std::uint64_t base() const { return reinterpret_cast<std::uint64_t>(data_.get()); }
   std::size_t size() const { return size_; }
   const char* name() const { return name_; }
@@ -84,6 +90,7 @@ class Memory {
   bool all_defined(std::uint64_t begin, std::uint64_t bytes) const;
   View view_of(std::uint64_t begin, std::uint64_t bytes) const;
   void check_alignment(std::uint64_t begin, std::size_t alignment) const;
+  [[noreturn]] void leaves(std::uint64_t address, std::uint64_t bytes) const;
   [[noreturn]] void unwritten(std::uint64_t at, std::uint64_t begin, std::uint64_t bytes) const;
   [[noreturn]] void poison(std::uint64_t at) const;
   void note(std::uint64_t begin, std::uint64_t bytes, bool write) const;

@@ -66,6 +66,14 @@ class AccessLog {
  public:
   explicit AccessLog(std::size_t bytes) : blocks_((bytes + kUnit - 1) / kUnit) {}
 
+  // Whether a read here would be a race; it leaves no trace.
+  bool races(const PipeClocks& clocks, std::uint64_t begin, std::uint64_t bytes) const {
+    for (std::uint64_t at = begin / kUnit; at <= (begin + bytes - 1) / kUnit; ++at) {
+      if (unseen_write(clocks, blocks_[at])) return true;
+    }
+    return false;
+  }
+
   // The pipe whose earlier access conflicts, or -1.
   int access(const PipeClocks& clocks, std::uint64_t begin, std::uint64_t bytes, bool write) {
     if (bytes == 0) return -1;
@@ -74,9 +82,7 @@ class AccessLog {
     int found = -1;
     for (std::uint64_t at = begin / kUnit; at <= (begin + bytes - 1) / kUnit; ++at) {
       Block& block = blocks_[at];
-      if (block.write_time != 0 && block.writer != pipe && !clocks.has_seen(block.writer, block.write_time)) {
-        found = block.writer;
-      }
+      if (unseen_write(clocks, block)) found = block.writer;
       if (write) {
         for (std::uint32_t readers = block.readers & ~bit; readers != 0; readers &= readers - 1) {
           const int other = __builtin_ctz(readers);
@@ -102,6 +108,9 @@ class AccessLog {
     std::uint32_t readers = 0;  // pipes, as bits, since the last write
     Clocks read_times{};
   };
+  static bool unseen_write(const PipeClocks& clocks, const Block& block) {
+    return block.write_time != 0 && block.writer != clocks.pipe() && !clocks.has_seen(block.writer, block.write_time);
+  }
   std::vector<Block> blocks_;
 };
 

@@ -41,37 +41,40 @@ Loaded load(Core& core, std::uint64_t address, std::uint64_t bytes, std::uint64_
   return result;
 }
 
-void store(Core& core, std::uint64_t address, std::uint64_t bytes, std::uint64_t space, std::uint64_t undefined) {
+// These return where to store to, or where to copy from or to.
+std::uint64_t store(Core& core, std::uint64_t address, std::uint64_t bytes, std::uint64_t space,
+                    std::uint64_t undefined) {
   if (space == static_cast<std::uint64_t>(Space::kGm)) {
     core.gm->write(address, bytes);
     if (undefined != 0 && !core.gm->scratch(address, bytes)) {
       throw Fault{"poison", "stores an undefined value to a tensor", "GM", address, bytes};
     }
-    return;
+    return address;
   }
   Memory& memory = core.memory(static_cast<Space>(space));
-  memory.write(address, bytes, natural_alignment(bytes));
-  if (undefined == 0) return;
+  const auto place = reinterpret_cast<std::uint64_t>(memory.write(address, bytes, natural_alignment(bytes)));
+  if (undefined == 0) return place;
   std::uint8_t bits[kWidest];
   std::memcpy(bits, &undefined, sizeof bits);
   memory.mark(address, bytes, bits);
+  return place;
 }
 
-// Copies and fills of any length.
-void read_bytes(Core& core, std::uint64_t address, std::uint64_t bytes, std::uint64_t space) {
-  if (space == static_cast<std::uint64_t>(Space::kGm)) {
-    core.gm->read(address, bytes);
-  } else {
-    core.memory(static_cast<Space>(space)).read(address, bytes, 1);
-  }
+std::uint64_t read_bytes(Core& core, std::uint64_t address, std::uint64_t bytes, std::uint64_t space) {
+  const bool global = space == static_cast<std::uint64_t>(Space::kGm);
+  const std::uint8_t* place =
+      global ? core.gm->read(address, bytes) : core.memory(static_cast<Space>(space)).read(address, bytes, 1);
+  return reinterpret_cast<std::uint64_t>(place);
 }
-void write_bytes(Core& core, std::uint64_t address, std::uint64_t bytes, std::uint64_t space) {
-  if (space == static_cast<std::uint64_t>(Space::kGm)) {
-    core.gm->write(address, bytes);
-  } else {
-    core.memory(static_cast<Space>(space)).write(address, bytes, 1);
-  }
+std::uint64_t write_bytes(Core& core, std::uint64_t address, std::uint64_t bytes, std::uint64_t space) {
+  const bool global = space == static_cast<std::uint64_t>(Space::kGm);
+  std::uint8_t* place =
+      global ? core.gm->write(address, bytes) : core.memory(static_cast<Space>(space)).write(address, bytes, 1);
+  return reinterpret_cast<std::uint64_t>(place);
 }
+
+// Where the host has an on-chip memory, for code that is not checked.
+std::uint64_t base(Core& core, std::uint64_t space) { return core.memory(static_cast<Space>(space)).base(); }
 
 // `what`: one of these, or the function of the instruction that takes the value.
 enum Use : std::uint64_t { kAddress, kBranch, kStack, kCall };
@@ -108,6 +111,7 @@ const Instruction rows[] = {
     FLAGC_INSTRUCTION("SCALAR.STORE", kS, "of ours: a store of the scalar unit", store),
     FLAGC_INSTRUCTION("SCALAR.READ.BYTES", kS, "of ours: the source of a copy", read_bytes),
     FLAGC_INSTRUCTION("SCALAR.WRITE.BYTES", kS, "of ours: the target of a copy or fill", write_bytes),
+    FLAGC_INSTRUCTION("SCALAR.BASE", kS, "of ours: an on-chip memory's place on the host", base),
     FLAGC_INSTRUCTION("SCALAR.USE", kS, "of ours: a value that must be defined", use),
     FLAGC_INSTRUCTION("UNREACHABLE", kS, "of ours: where LLVM found undefined behaviour", unreachable),
     FLAGC_INSTRUCTION("UNDEFINED.ACC.VAL", kS, "of ours: undefined bits of GET.ACC.VAL", accumulator_undefined),

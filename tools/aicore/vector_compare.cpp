@@ -50,14 +50,16 @@ void store_bits(Core& core, std::uint64_t target, std::uint64_t repeat, const bo
 }
 
 // Whole repeats are compared, of which the library uses a part: elements that nobody wrote are no
-// fault here, their bits are undefined. Adds to `undefined`.
+// fault here, their bits are undefined. Behind the first block of the last repeat may be other buffers,
+// which other pipes use. Adds to `undefined`.
 template <class T>
-void gather_whole(Core& core, const Operand& operand, std::uint64_t repeat, T* out, UndefinedLanes& undefined) {
+void gather_whole(Core& core, const Operand& operand, std::uint64_t repeat, bool last, T* out,
+                  UndefinedLanes& undefined) {
   constexpr unsigned kPerBlock = kVectorBlock / sizeof(T);
   const std::uint64_t start = operand.address + repeat * operand.repeat_stride * kVectorBlock;
   for (unsigned block = 0; block < 8; ++block) {
     const std::uint64_t at = start + block * operand.block_stride * kVectorBlock;
-    const View view = core.ub.peek(at, kVectorBlock);
+    const View view = last && block > 0 ? core.ub.glance(at, kVectorBlock) : core.ub.peek(at, kVectorBlock);
     std::memcpy(out + block * kPerBlock, view.data, kVectorBlock);
     if (view.undefined == nullptr) continue;
     for (unsigned lane = 0; lane < kPerBlock; ++lane) {
@@ -80,8 +82,9 @@ void compare_vectors(Core& core, std::uint64_t target, std::uint64_t left, std::
   UndefinedLanes undefined;
   for (std::uint64_t repeat = 0; repeat < repeats; ++repeat) {
     undefined.clear();
-    gather_whole(core, fields.left, repeat, a, undefined);
-    gather_whole(core, fields.right, repeat, b, undefined);
+    const bool last = repeat + 1 == repeats;
+    gather_whole(core, fields.left, repeat, last, a, undefined);
+    gather_whole(core, fields.right, repeat, last, b, undefined);
     for (unsigned lane = 0; lane < kWidth; ++lane) bits[lane] = compare<kCompare>(a[lane], b[lane]);
     store_bits<T>(core, target, repeat, bits, undefined);
   }
@@ -99,7 +102,7 @@ void compare_with(Core& core, std::uint64_t target, std::uint64_t source, T righ
   UndefinedLanes undefined;
   for (std::uint64_t repeat = 0; repeat < repeats; ++repeat) {
     undefined.clear();
-    gather_whole(core, fields.source, repeat, a, undefined);
+    gather_whole(core, fields.source, repeat, repeat + 1 == repeats, a, undefined);
     for (unsigned lane = 0; lane < kWidth; ++lane) bits[lane] = compare<kCompare>(a[lane], right);
     store_bits<T>(core, target, repeat, bits, undefined);
   }

@@ -109,12 +109,6 @@ void transpose_bytes(Core& core, std::uint64_t target, std::uint64_t source,
   }
 }
 
-// Addresses in vectors have 32 bits: what is left of the memory's own address, or an offset.
-std::uint64_t short_address(const Core& core, std::uint32_t address) {
-  const std::uint32_t from_base = address - static_cast<std::uint32_t>(core.ub.base());
-  return from_base < core.ub.size() ? from_base : address;
-}
-
 // Element i comes from byte address `base` + offsets[i]; offsets are 32-bit and contiguous.
 template <class T>
 void gather_elements(Core& core, std::uint64_t target, std::uint64_t offsets, std::uint64_t configuration) {
@@ -132,7 +126,7 @@ void gather_elements(Core& core, std::uint64_t target, std::uint64_t offsets, st
       if (!lanes[lane]) continue;
       std::uint32_t offset = 0;
       std::memcpy(&offset, core.ub.read(offsets + (repeat * kWidth + lane) * 4, 4, 4), 4);
-      const std::uint64_t from = short_address(core, base + offset);
+      const std::uint32_t from = base + offset;
       std::memcpy(&values[lane], read_lanes<T>(core, from, lane, 1, sizeof(T), &undefined), sizeof(T));
     }
     scatter(core, out, repeat, lanes, values, undefined);

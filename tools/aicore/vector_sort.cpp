@@ -82,7 +82,7 @@ std::vector<std::uint8_t> merged(Core& core, const List (&lists)[kLists], bool s
   }
 }
 
-// `sources`: four addresses of 16 bits, in units of 8 bytes, cut from addresses of the host.
+// `sources`: four addresses of 16 bits, in units of 8 bytes.
 // `lengths`: four of 16 bits. Configuration: repeats 0:8, which lists take part 8:12, stop early 12.
 // With more than one repeat the lists lie end to end, and so do the results.
 template <class T>
@@ -96,8 +96,7 @@ void merge(Core& core, std::uint64_t target, std::uint64_t sources, std::uint64_
   for (unsigned list = 0; list < kLists; ++list) {
     if (((valid >> list) & 1) == 0) continue;
     const int low = static_cast<int>(16 * list);
-    const std::uint64_t distance = (field(sources, low, low + 16) - core.ub.base() / kRecord) & 0xFFFF;
-    lists[list] = {distance * kRecord, field(lengths, low, low + 16)};
+    lists[list] = {field(sources, low, low + 16) * kRecord, field(lengths, low, low + 16)};
     records += lists[list].length;
   }
   if (repeats > 1) {

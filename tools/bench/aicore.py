@@ -76,7 +76,7 @@ def compiled(function: Any, types: dict[str, str], constants: dict[str, int]) ->
     result = compile_kernel(CompileRequest(source, target, passes=passes, stop_after="final"))
     final = result.artifact("final").content
     assert isinstance(final, str)
-    return EmulatedKernel(final_to_llvm(final, on_chip_base=True))
+    return EmulatedKernel(final_to_llvm(final, note_lines=True))
 
 
 def best(repeats: int, **runs: Callable[[], Any]) -> dict[str, float]:

@@ -1,6 +1,6 @@
 """Python side of the emulated AI Core. The native engine is `flagc.aicore._aicore`.
 
-kernel = EmulatedKernel(final_to_llvm(final_text, on_chip_base=True))
+kernel = EmulatedKernel(final_to_llvm(final_text, note_lines=True))
 kernel.run((8, 1, 1), [x, y, out, n])
 """
 

@@ -69,7 +69,7 @@ class _Prepared:
 class EmulatedKernel:
     """A kernel compiled for the host: `run` it on any grid and arguments.
 
-    `stage` must come from `final_to_llvm(..., on_chip_base=True)`.
+    With a `stage` from `final_to_llvm(..., note_lines=True)` faults name the kernel's line.
     """
 
     def __init__(self, stage: LlvmStage, chip: AscendChip | None = None) -> None:

@@ -2,8 +2,10 @@
 
 Vector and cube instructions check their operands in the engine, but the kernel's own scalar code
 (and the device library's) touches memory directly. Calls of `hivm.SCALAR.LOAD`, `.STORE` and `.USE`
-are put in: a load asks where to load from and which bits there are undefined; a store says which
-bits it stores are; an address, a branch's condition and an instruction's operands must be defined.
+are put in: a load asks where to load from and which bits there are undefined; a store asks where to
+and says which bits it stores are; an address, a branch's condition and an instruction's operands
+must be defined. On-chip addresses are offsets, as on the chip; the accesses are made where the host
+has that memory.
 """
 
 from __future__ import annotations
@@ -30,9 +32,10 @@ _GM = 1
 _INSTRUCTION = "hivm."
 _DECLARATIONS = """
 declare { i64, i64 } @"hivm.SCALAR.LOAD"(i64, i64, i64)
-declare void @"hivm.SCALAR.STORE"(i64, i64, i64, i64)
-declare void @"hivm.SCALAR.READ.BYTES"(i64, i64, i64)
-declare void @"hivm.SCALAR.WRITE.BYTES"(i64, i64, i64)
+declare i64 @"hivm.SCALAR.STORE"(i64, i64, i64, i64)
+declare i64 @"hivm.SCALAR.READ.BYTES"(i64, i64, i64)
+declare i64 @"hivm.SCALAR.WRITE.BYTES"(i64, i64, i64)
+declare i64 @"hivm.SCALAR.BASE"(i64)
 declare void @"hivm.SCALAR.USE"(i64, i64)
 declare void @"hivm.UNREACHABLE"()
 declare i64 @"hivm.UNDEFINED.ACC.VAL"()
@@ -40,15 +43,21 @@ declare i64 @"hivm.UNDEFINED.MAX.MIN.CNT"()
 """
 # What the engine's SCALAR.USE is told.
 _ADDRESS, _BRANCH, _STACK, _CALL = range(4)
-_COPIES = ("llvm.memset.", "llvm.memcpy.", "llvm.memmove.")
+# Copies and fills, and what they are on the host.
+_COPIES = {
+    "llvm.memset.": ("llvm.memset.p0.i64", "ptr, i8, i64, i1"),
+    "llvm.memcpy.": ("llvm.memcpy.p0.p0.i64", "ptr, ptr, i64, i1"),
+    "llvm.memmove.": ("llvm.memmove.p0.p0.i64", "ptr, ptr, i64, i1"),
+}
 _SILENT = ("llvm.lifetime.", "llvm.assume", "llvm.experimental.noalias", "llvm.dbg.")
 
 
 def announce_scalar_accesses(text: str, entry: str, *, checks: bool = True) -> str:
     """LLVM IR text of a kernel with the calls; `entry` is the kernel's function.
 
-    Without `checks` only what could end the process is changed: loads of global memory ask where to
-    load from, divisions do not trap, and what the optimizer took for unreachable is a fault.
+    Without `checks` only what must be is changed: on-chip addresses become the host's, loads of
+    global memory ask where to load from, divisions do not trap, and what the optimizer took for
+    unreachable is a fault.
     """
     module = llvm.parse_assembly(text, llvm.create_context())
     if checks:
@@ -60,6 +69,10 @@ def announce_scalar_accesses(text: str, entry: str, *, checks: bool = True) -> s
     result: list[str] = []
     for index, line in enumerate(whole.lines):
         result += edits.get(index, [line])
+    known = {function.name for function in module.functions}
+    result += [
+        f'declare void @"{name}"({types})' for name, types in _COPIES.values() if name not in known
+    ]
     return "\n".join(result) + _DECLARATIONS
 
 
@@ -94,7 +107,9 @@ def _values(function: Function, is_entry: bool) -> set[str]:
     roots = set()
     for instruction in function.instructions:
         if instruction.opcode == "load":
-            found = str(instruction.operands[0].type) in _SPACES and instruction.type in BITS
+            (pointer,) = instruction.operands
+            found = str(pointer.type) in _SPACES or _is_nowhere(pointer)
+            found = found and instruction.type in BITS
         elif instruction.opcode in DIVISIONS:
             found = not divides_safely(instruction, nonzero) and instruction.type in BITS
         else:
@@ -102,6 +117,12 @@ def _values(function: Function, is_entry: bool) -> set[str]:
         if found:
             roots.add(instruction.name)
     return undefined_values(function, roots)
+
+
+def _is_nowhere(pointer: Any) -> bool:
+    """Whether a pointer is a constant: a field of a descriptor that is null."""
+    constant = pointer.value_kind.name in ("constant_expr", "constant_pointer_null")
+    return constant and str(pointer.type) == "ptr" and "@" not in str(pointer)
 
 
 class _Edits:
@@ -116,6 +137,7 @@ class _Edits:
         self.sizes = llvm.create_target_data(str(whole.module.data_layout))
         self.block = ""
         self.defined: set[str] = set()  # values that the block's code has been asked about
+        self.spaces: set[int] = set()  # whose places on the host are needed
 
     def lines(self) -> dict[int, list[str]]:
         """For each line that changes, what stands there instead."""
@@ -127,7 +149,16 @@ class _Edits:
             edited = self._edited(instruction, own)
             if edited is not own:
                 result[instruction.line] = edited
+        if self.spaces:
+            first = self.function.instructions[0].line
+            result[first] = [*self._bases(), *result.get(first, [self.text[first]])]
         return result
+
+    def _bases(self) -> list[str]:
+        return [
+            f'  %"base {space}" = call i64 @"hivm.SCALAR.BASE"(i64 {space})'
+            for space in sorted(self.spaces)
+        ]
 
     def _edited(self, instruction: Instruction, own: list[str]) -> list[str]:
         opcode = instruction.opcode
@@ -137,12 +168,12 @@ class _Edits:
             return self._division(instruction, own)
         if opcode == "unreachable":
             return ['  call void @"hivm.UNREACHABLE"()', *own]
-        if not self.checks:
-            return own
         if opcode == "store":
             return self._store(instruction, own)
-        if instruction.called.startswith(_COPIES):
-            return [*self._copy(instruction), *own]
+        if instruction.called.startswith(tuple(_COPIES)):
+            return self._copy(instruction, own)
+        if not self.checks:
+            return own
         if instruction.called in REGISTERS:
             after = (
                 f'%"undefined {instruction.name}" = call i64 @"{REGISTERS[instruction.called]}"()'
@@ -155,12 +186,20 @@ class _Edits:
 
     def _load(self, instruction: Instruction, own: list[str]) -> list[str]:
         (pointer,) = instruction.operands
+        rules, name, kind = self.rules, instruction.name, instruction.type
+        if _is_nowhere(pointer):
+            lines = [f'  %"{name}" = freeze {kind} zeroinitializer']
+            if name in rules.values:
+                lines.append(f'  %"undefined {name}" = or i{BITS[kind]} 0, -1')
+            return lines
         space = _SPACES.get(str(pointer.type), 0)
-        if not space or (space != _GM and not self.checks) or "atomic" in own[0]:
+        if not space or "atomic" in own[0]:
             return own
         lines = self._use([pointer], _ADDRESS)
-        rules, name, kind = self.rules, instruction.name, instruction.type
-        address = rules.temporary(lines, f"ptrtoint {typed(pointer)} to i64")
+        if space != _GM and not self.checks:
+            place = self._place(lines, pointer, space)
+            return [*lines, f'  %"{name}" = load {kind}, ptr {place}, align 1']
+        address = self._address(lines, pointer)
         size = self.sizes.get_abi_size(instruction.value.type)
         operands = f"i64 {address}, i64 {size}, i64 {space}"
         found = rules.temporary(lines, f'call {{ i64, i64 }} @"hivm.SCALAR.LOAD"({operands})')
@@ -178,6 +217,12 @@ class _Edits:
     def _store(self, instruction: Instruction, own: list[str]) -> list[str]:
         value, pointer = instruction.operands
         space = _SPACES.get(str(pointer.type), 0)
+        if not self.checks:
+            if space in (0, _GM):
+                return own
+            lines: list[str] = []
+            place = self._place(lines, pointer, space)
+            return [*lines, f"  store {typed(value)}, ptr {place}, align 1"]
         lines = self._use([pointer], _ADDRESS)
         if not space:
             lines += self._use([value], _STACK)
@@ -187,29 +232,51 @@ class _Edits:
             bits, width = self.rules.bits(value), BITS[str(value.type)]
             if width < 64:
                 bits = self.rules.temporary(lines, f"zext i{width} {bits} to i64")
-        address = self.rules.temporary(lines, f"ptrtoint {typed(pointer)} to i64")
         size = self.sizes.get_abi_size(value.type)
-        lines.append(
-            f'  call void @"hivm.SCALAR.STORE"(i64 {address}, i64 {size}, i64 {space}, i64 {bits})'
-        )
-        return [*lines, *own]
+        operands = f"i64 {self._address(lines, pointer)}, i64 {size}, i64 {space}, i64 {bits}"
+        found = self.rules.temporary(lines, f'call i64 @"hivm.SCALAR.STORE"({operands})')
+        if space == _GM:
+            return [*lines, *own]
+        target = self.rules.temporary(lines, f"inttoptr i64 {found} to ptr")
+        return [*lines, f"  store {typed(value)}, ptr {target}, align 1"]
 
-    def _copy(self, instruction: Instruction) -> list[str]:
-        """Announce a memset, memcpy or memmove of whatever length."""
-        lines = self._use(instruction.operands[:3], _CALL)
-        length = ref(instruction.operands[2])
-        sides = zip(instruction.operands[:2], ("WRITE", "READ"), strict=True)
-        for pointer, verb in sides:
-            space = _SPACES.get(str(pointer.type), 0)
-            if space:
-                address = self.rules.temporary(lines, f"ptrtoint {typed(pointer)} to i64")
-                call = f'call void @"hivm.SCALAR.{verb}.BYTES"'
-                kind = instruction.operands[2].type
-                wide = length
-                if str(kind) != "i64":
-                    wide = self.rules.temporary(lines, f"zext {kind} {length} to i64")
-                lines.append(f"  {call}(i64 {address}, i64 {wide}, i64 {space})")
-        return lines
+    def _copy(self, instruction: Instruction, own: list[str]) -> list[str]:
+        """Announce a memset, memcpy or memmove of whatever length, and let the host do it."""
+        sides = instruction.operands[:2]
+        if not any(str(side.type) in _SPACES for side in sides):
+            return own
+        lines = self._use(instruction.operands[:3], _CALL) if self.checks else []
+        size = instruction.operands[2]
+        length = ref(size)
+        if str(size.type) != "i64":
+            length = self.rules.temporary(lines, f"zext {typed(size)} to i64")
+        operands = []
+        for side, verb in zip(sides, ("WRITE", "READ"), strict=True):
+            space = _SPACES.get(str(side.type), 0)
+            if not space:
+                operands.append(typed(side))
+                continue
+            if self.checks:
+                at = f"i64 {self._address(lines, side)}, i64 {length}, i64 {space}"
+                found = self.rules.temporary(lines, f'call i64 @"hivm.SCALAR.{verb}.BYTES"({at})')
+                place = self.rules.temporary(lines, f"inttoptr i64 {found} to ptr")
+            else:
+                place = self._place(lines, side, space)
+            operands.append(f"ptr {place}")
+        kind = instruction.called[: instruction.called.index(".", len("llvm.")) + 1]
+        host = _COPIES[kind][0]
+        return [*lines, f'  call void @"{host}"({", ".join(operands)}, i64 {length}, i1 false)']
+
+    def _address(self, lines: list[str], pointer: Any) -> str:
+        return self.rules.temporary(lines, f"ptrtoint {typed(pointer)} to i64")
+
+    def _place(self, lines: list[str], pointer: Any, space: int) -> str:
+        """Where the host has what is at an address; unchecked."""
+        place = self._address(lines, pointer)
+        if space != _GM:
+            self.spaces.add(space)
+            place = self.rules.temporary(lines, f'add i64 {place}, %"base {space}"')
+        return self.rules.temporary(lines, f"inttoptr i64 {place} to ptr")
 
     def _division(self, instruction: Instruction, own: list[str]) -> list[str]:
         """By 0, and of the least integer by -1, the host would trap; the result is undefined."""

@@ -62,25 +62,13 @@ class Program:
         move = "MOV.UB.TO.OUT.ALIGN.b8.V220"
         return self.do(move, self.tensor(index), at(UB, offset), word(1 << 4 | size << 16), word(0))
 
-    def base(self, space: int) -> str:
-        """A register with the address of an on-chip memory, as compiled kernels see it."""
-        name = f"%base{len(self.lines)}"
-        self.declared["ON.CHIP.BASE"] = 'declare i64 @"hivm.ON.CHIP.BASE"(i64)'
-        self.lines.append(f'  {name} = call i64 @"hivm.ON.CHIP.BASE"(i64 {space})')
-        return name
-
     def memref(self, space: int, offset: int, sizes: list[int], strides: list[int]) -> str:
         """A pointer to the descriptor of a buffer in `space`, as the device library takes them."""
         n = len(self.lines)
         extents = f"[{len(sizes)} x i64]"
         kind = f"{{ptr addrspace({space}), ptr addrspace({space}), i64, {extents}, {extents}}}"
-        base = self.base(space)
-        self.lines += [
-            f"  %where{n} = add i64 {base}, {offset}",
-            f"  %buffer{n} = inttoptr i64 %where{n} to ptr addrspace({space})",
-            f"  %memref{n} = alloca {kind}",
-        ]
-        values = [f"ptr addrspace({space}) %buffer{n}"] * 2 + ["i64 0"]
+        self.lines.append(f"  %memref{n} = alloca {kind}")
+        values = [at(space, offset)] * 2 + ["i64 0"]
         values += [
             f"{extents} [{', '.join(f'i64 {v}' for v in part)}]" for part in (sizes, strides)
         ]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from assembling import L0C, L1, MTE2, MTE3, UB, Program, V, at, load, run, word
+from assembling import L0C, L1, MTE2, MTE3, UB, Program, S, V, at, load, run, word
 
 from flagc.aicore import KernelFault
 from flagc.errors import UsageError
@@ -117,12 +117,8 @@ def test_scalar_loads_of_ub_need_a_flag_and_a_written_value() -> None:
         program = unfenced_move(Program(), 0)
         if fenced:
             program.fence(MTE2, 0)
-        program.declared["base"] = 'declare i64 @"hivm.ON.CHIP.BASE"(i64)'
         program.lines += [
-            f'  %base = call i64 @"hivm.ON.CHIP.BASE"(i64 {UB})',
-            f"  %sum = add i64 %base, {address}",
-            f"  %ub = inttoptr i64 %sum to ptr addrspace({UB})",
-            f"  %v = load float, ptr addrspace({UB}) %ub",
+            f"  %v = load float, {at(UB, address)}",
             "  store float %v, ptr addrspace(1) %p1",
         ]
         if kind:
@@ -134,14 +130,11 @@ def test_scalar_loads_of_ub_need_a_flag_and_a_written_value() -> None:
 def test_a_bit_may_be_set_in_a_byte_that_nobody_wrote() -> None:
     # As the library's scalar compares do; the byte counts as written afterwards.
     program = Program()
-    program.declared["base"] = 'declare i64 @"hivm.ON.CHIP.BASE"(i64)'
     program.lines += [
-        f'  %base = call i64 @"hivm.ON.CHIP.BASE"(i64 {UB})',
-        f"  %ub = inttoptr i64 %base to ptr addrspace({UB})",
-        f"  %old = load i8, ptr addrspace({UB}) %ub",
+        f"  %old = load i8, {at(UB, 0)}",
         "  %cleared = and i8 %old, 0",
         "  %new = or i8 %cleared, 5",
-        f"  store i8 %new, ptr addrspace({UB}) %ub",
+        f"  store i8 %new, {at(UB, 0)}",
     ]
     program.fence(0, MTE3)
     move = word(1 << 4 | 1 << 16)
@@ -149,6 +142,35 @@ def test_a_bit_may_be_set_in_a_byte_that_nobody_wrote() -> None:
     out = np.zeros(1, np.uint8)
     run(program, X, out)
     assert out[0] == 5
+
+
+@pytest.mark.parametrize(("offset", "fails"), [(0, True), (64, False)])
+def test_a_compare_does_not_use_what_lies_behind_its_operand(offset: int, fails: bool) -> None:
+    # It reads 256 bytes, of which the program may mean 32; what is behind may be another pipe's.
+    program = Program().to_ub(0, 0, 256).fence(MTE2, S, 1).mask(0)
+    program.do("VCMPVS.GT.f32", at(UB, 1024), at(UB, 0), "float 3.0", word(UNARY))
+    program.lines.append(f"  store i32 5, {at(UB, offset)}")
+    if fails:
+        assert fault(program, X, X.copy()).fault.kind == "race"
+    else:
+        run(program, X, X.copy())
+
+
+def test_a_compare_of_what_another_pipe_writes_gives_undefined_bits() -> None:
+    program = Program().to_ub(0, 0, 256).mask(0)
+    one_block = word(1 << 4 | 32 << 16)
+    program.do(MOVE_IN, at(UB, 64), program.tensor(0, 64), one_block, word(0))
+    program.do("VCMPVS.GT.f32", at(UB, 1024), at(UB, 0), "float 3.0", word(UNARY))
+    program.fence(V, MTE3)
+    move = "MOV.UB.TO.OUT.ALIGN.b8.V220"
+    out = np.zeros(8, np.uint8)
+    for size, fails in ((2, False), (3, True)):  # bits 16 to 23 are of the bytes from 64 on
+        program.do(move, program.tensor(1), at(UB, 1024), word(1 << 4 | size << 16), word(0))
+        if fails:
+            assert fault(program, X, out).fault.kind == "poison"
+        else:
+            run(program, X, out)
+            assert list(out[:2]) == [0xF0, 0xFF]
 
 
 def test_access_outside_a_memory() -> None:

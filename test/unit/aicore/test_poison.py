@@ -24,15 +24,13 @@ UNARY = 1 | 1 << 16 | 8 << 32 | 8 << 40 | 1 << 56
 def scalar(*lines: str) -> Program:
     """Scalar code; `%x` is X[63], `%poison` is read behind X, and `%ub` is UB's beginning."""
     program = Program()
-    program.declared["base"] = 'declare i64 @"hivm.ON.CHIP.BASE"(i64)'
     program.lines += [
         '  call void @"hivm.LINE"(i64 7)',
         f"  %near = getelementptr i8, ptr addrspace(1) %p0, i64 {OUTSIDE - 4}",
         f"  %far = getelementptr i8, ptr addrspace(1) %p0, i64 {OUTSIDE}",
         "  %x = load i32, ptr addrspace(1) %near",
         "  %poison = load i32, ptr addrspace(1) %far",
-        f'  %base = call i64 @"hivm.ON.CHIP.BASE"(i64 {UB})',
-        f"  %ub = inttoptr i64 %base to ptr addrspace({UB})",
+        f"  %ub = inttoptr i64 0 to ptr addrspace({UB})",
         '  call void @"hivm.LINE"(i64 9)',
         *lines,
     ]

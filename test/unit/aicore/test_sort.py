@@ -64,13 +64,11 @@ def merge(
     source = np.concatenate([*lists, *more])
     out = np.zeros((out_records, RECORD), np.uint8)
     program = Program().to_ub(0, 0, source.nbytes)
-    base = program.base(UB)
     packed, begin = "0", 0
     for index, part in enumerate(lists):
         # As the library does it: bits 3 to 18 of the address, 16 bits a list.
         program.lines += [
-            f"  %a{index} = add i64 {base}, {begin}",
-            f"  %b{index} = lshr i64 %a{index}, 3",
+            f"  %b{index} = lshr i64 {begin}, 3",
             f"  %c{index} = and i64 %b{index}, 65535",
             f"  %d{index} = shl i64 %c{index}, {16 * index}",
             f"  %e{index} = or i64 {packed}, %d{index}",

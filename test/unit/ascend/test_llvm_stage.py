@@ -81,10 +81,9 @@ def test_infinities_survive_the_llvm_versions(final: Text) -> None:
     assert "0xFFF0000000000000" in text
 
 
-def test_on_chip_addresses_can_be_offset(final: Text) -> None:
-    assert "hivm.ON.CHIP.BASE" not in called(final_to_llvm(final("vector_add")).texts["aiv"])
-    text = final_to_llvm(final("vector_add"), on_chip_base=True).texts["aiv"]
-    assert "call i64 @hivm.ON.CHIP.BASE(i64 6)" in text
+def test_lines_can_be_noted(final: Text) -> None:
+    assert "hivm.LINE" not in called(final_to_llvm(final("vector_add")).texts["aiv"])
+    assert "hivm.LINE" in called(final_to_llvm(final("vector_add"), note_lines=True).texts["aiv"])
 
 
 def test_attention_copies_in_ub_without_padding(final: Text) -> None:

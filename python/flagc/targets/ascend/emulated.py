@@ -202,7 +202,7 @@ def _linked(final: str) -> LlvmStage:
     key = hashlib.sha256(f"emulated|{flagc_digest()}|{final}".encode()).hexdigest()
     stage = cache.load(key)
     if not isinstance(stage, LlvmStage):
-        stage = final_to_llvm(final, on_chip_base=True)
+        stage = final_to_llvm(final, note_lines=True)
         cache.store(key, stage)
     return stage
 

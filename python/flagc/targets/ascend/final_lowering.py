@@ -127,14 +127,14 @@ def kernel_facts(module: Any) -> KernelFacts:
     )
 
 
-def lower_core(module: Any, entry: str, *, on_chip_base: bool, debug: bool) -> str:
+def lower_core(module: Any, entry: str, *, note_lines: bool, debug: bool) -> str:
     """LLVM IR text of function `entry` and what it declares; changes `module`."""
     ir = bindings()
     with module.context, ir.Location.unknown():
         _drop_other_functions(module, entry)
         drop_surplus_arguments(module)
-        rewriter = HivmCalls(module, on_chip_base)
-        if on_chip_base:  # for the emulator, whose faults then name the kernel's line
+        rewriter = HivmCalls(module)
+        if note_lines:
             _note_lines(module, rewriter)
         for operation in [op for op in walk(module.operation) if op.name.startswith("hivm.")]:
             rewriter.replace(operation)

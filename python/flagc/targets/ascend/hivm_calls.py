@@ -15,7 +15,6 @@ ALL 6, FIX 10; `core`: CUBE 1, VECTOR 2, CUBE_AND_VECTOR 3):
                                                        cores of one kind
     hivm.SYNC.SUBBLOCK.ALL(core, mode, flag)           sync_block: `core` waits for all that `mode`
     hivm.SYNC.GRID.ALL(core, mode, flag)               names (SyncMode of the emulator's core.h)
-    hivm.ON.CHIP.BASE(space) -> i64                    only with `on_chip_base`
 """
 
 from __future__ import annotations
@@ -55,10 +54,9 @@ class LoweringError(KernelError):
 class HivmCalls:
     """Replaces hivm ops one by one; declares the called instructions on first use."""
 
-    def __init__(self, module: Any, on_chip_base: bool) -> None:
+    def __init__(self, module: Any) -> None:
         self.ir = bindings()
         self.module = module
-        self.on_chip_base = on_chip_base
         self.i64 = self.ir.IntegerType.get_signless(64)
         self.declared: set[str] = set()
         self.rules: dict[str, Callable[[Any, dict[str, Any]], Any]] = {
@@ -209,13 +207,8 @@ class HivmCalls:
                 "module should have one buffer each"
             )
         memref = self.ir.MemRefType(operation.results[0].type)
-        address = operation.operands[0]
-        if self.on_chip_base:
-            space = self.ir.IntegerAttr(memref.memory_space).value
-            base = self._call("ON.CHIP.BASE", [space], result=True)
-            address = self._binary("arith.addi", base, address)
         pointer = self.ir.Operation.create(
-            "llvm.inttoptr", results=[_pointer(memref)], operands=[address]
+            "llvm.inttoptr", results=[_pointer(memref)], operands=[operation.operands[0]]
         ).results[0]
         return self._descriptor(pointer, memref, list(operation.operands)[1:])
 

@@ -34,16 +34,16 @@ class LlvmStage:
 def final_to_llvm(
     final_text: str,
     *,
-    on_chip_base: bool = False,
+    note_lines: bool = False,
     debug: bool = True,
     optimize: int = 2,
     timeout: float = DEFAULT_TIMEOUT,
 ) -> LlvmStage:
     """Lower the final module of a kernel; a mix kernel gives a text for each core kind.
 
-    With `on_chip_base` every on-chip address is offset by a call of `hivm.ON.CHIP.BASE(space)`, for
-    emulation. With `debug` each instruction carries the kernel's source line. `optimize` is LLVM's
-    level after linking, 0 to leave the linked code as it is.
+    With `note_lines` calls of `hivm.LINE(line)` say what line of the kernel comes next, for faults
+    of the emulator. With `debug` each instruction carries the kernel's source line. `optimize` is
+    LLVM's level after linking, 0 to leave the linked code as it is.
     """
     passes = parse_pipeline(_VENDOR_LOWERING)
     generic = run_passes(final_text, passes, generic_out=True, timeout=timeout)
@@ -53,7 +53,7 @@ def final_to_llvm(
         texts = {}
         for core, entry in facts.entries.items():
             own = bindings().Module.parse(print_generic(module, locations=True), context)
-            lowered = lower_core(own, entry, on_chip_base=on_chip_base, debug=debug)
+            lowered = lower_core(own, entry, note_lines=note_lines, debug=debug)
             texts[core] = link(lowered, core, entry, optimize=optimize)
     return LlvmStage(texts, facts)
 
@@ -78,8 +78,13 @@ def link(llvm_text: str, core: str, entry: str, *, optimize: int) -> str:
         kernel.data_layout, kernel.triple = library.data_layout, library.triple
         kernel.link_in(library)
     for function in kernel.functions:
-        if not function.is_declaration and function.name != entry:
+        if function.is_declaration:
+            continue
+        if function.name != entry:
             function.linkage = "internal"
+        # The library reads fields of absent descriptors and then does not use them. By default
+        # LLVM would take such a function for one that is never called.
+        function.add_function_attribute("null_pointer_is_valid")
     _optimise(kernel, optimize)
     kernel.verify()
     return str(kernel)
