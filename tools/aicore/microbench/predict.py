@@ -37,7 +37,7 @@ def compiled(case: Case, chip: str) -> EmulatedKernel:
     result = compile_kernel(CompileRequest(source, target, passes=passes, stop_after="final"))
     final = result.artifact("final").content
     assert isinstance(final, str)
-    return EmulatedKernel(final_to_llvm(final, on_chip_base=True), target.facts)
+    return EmulatedKernel(final_to_llvm(final, note_lines=True), target.facts)
 
 
 def predicted(case: Case, chip: str) -> Timing:

@@ -127,7 +127,7 @@ void Recorder::synchronisation(const Core& core, const Instruction& row, const s
     const bool loads = name == "SCALAR.LOAD" && count > 2 && x[2] != static_cast<std::uint64_t>(Space::kGm) && x[1] > 1;
     if (computed || loads) throw Fault{"needs-data", "scalar code reads what other pipes compute"};
   }
-  if (name != "LINE" && name != "ON.CHIP.BASE") ++scalar_[static_cast<std::size_t>(&program(core) - programs_.data())];
+  if (name != "LINE" && name != "SCALAR.BASE") ++scalar_[static_cast<std::size_t>(&program(core) - programs_.data())];
 }
 
 bool Recorder::note(const Core& core, const Instruction& row, const std::uint64_t* operands, int count) {
