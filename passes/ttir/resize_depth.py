@@ -6,10 +6,10 @@ from dataclasses import dataclass
 
 from flagc.ir.analysis.accesses import Access, describe
 from flagc.ir.analysis.index_values import IndexValues
-from flagc.ir.analysis.memory_effects import accesses_of
+from flagc.ir.analysis.product_loops import other_effect, own_products
 from flagc.ir.analysis.program_ids import users
 from flagc.ir.analysis.signs import integer_constant, is_zero
-from flagc.ir.analysis.tensor_axes import Flaw, Key, TensorAxes, nested_ops
+from flagc.ir.analysis.tensor_axes import Flaw, Key, TensorAxes
 from flagc.ir.analysis.tile_index import indices_from, stray_lanes
 from flagc.ir.builder import Builder
 from flagc.ir.module import Module, Operation, Value, defining_op
@@ -44,7 +44,7 @@ class ResizeDepth(Pass):
         """Resize each loop that has a matrix product of its own."""
         if self.size < _SMALLEST or self.size & (self.size - 1):
             context.error(None, f"a depth of {self.size}; powers of two from {_SMALLEST} on can be")
-        loops = [loop for loop in module.walk("scf.for") if _dots(loop)]
+        loops = [loop for loop in module.walk("scf.for") if own_products(loop)]
         if not loops:
             context.remark(None, "not applied: no loop has a matrix product")
         for loop in loops:
@@ -53,11 +53,6 @@ class ResizeDepth(Pass):
                 context.remark(flaw.op, f"depth left as it is: {flaw.reason}")
                 continue
             context.statistic("loops resized")
-
-
-def _dots(loop: Operation) -> list[Operation]:
-    body = loop.regions[0].blocks[0]
-    return [op.operation for op in body.operations if op.operation.name == "tt.dot"]
 
 
 def _resize(module: Module, loop: Operation, size: int) -> Flaw | None:
@@ -102,7 +97,7 @@ def _flaw(axes: TensorAxes, loop: Operation, axis: Key) -> Flaw | None:
     for op in axes.reductions.get(axis, []):
         return Flaw(op, "something else than a product is summed up along it")
     products = axes.depths.get(axis, [])
-    if not products or any(op not in _dots(loop) for op in products):
+    if not products or any(op not in own_products(loop) for op in products):
         return Flaw(loop, "it is not the depth of the loop's own matrix products alone")
     values = IndexValues()
     for op in products:
@@ -110,24 +105,7 @@ def _flaw(axes: TensorAxes, loop: Operation, axis: Key) -> Flaw | None:
             flaw = _not_zero_beyond(axes, axis, loop, values, operand)
             if flaw is not None:
                 return flaw
-    return _other_effect(loop, products)
-
-
-def _other_effect(loop: Operation, products: list[Operation]) -> Flaw | None:
-    body = loop.regions[0].blocks[0]
-    for op in list(nested_ops(loop))[1:]:
-        if op.name in ("scf.for", "scf.while", "scf.if"):
-            return Flaw(op, "the loop has branches or loops inside")
-        if any(access.writes for access in accesses_of(op)):
-            return Flaw(op, "the loop writes to memory")
-    last = list(body.operations)[-1].operation
-    for number, result in enumerate(last.operands):
-        carried = body.arguments[1 + number]
-        dot = defining_op(result)
-        is_sum = dot is not None and dot in products and dot.operands[2] == carried
-        if not is_sum or [len(list(value.uses)) for value in (carried, result)] != [1, 1]:
-            return Flaw(loop, "the loop carries something else than sums of products")
-    return None
+    return other_effect(loop)
 
 
 def _not_zero_beyond(

@@ -1,5 +1,7 @@
 """Run TTIR as flagc's launchers launch it: with the grid that its launch plan makes."""
 
+import numpy as np
+
 from flagc.ir.launch_arguments import plan_of
 from flagc.ir.module import Module
 from support import ttir_interpreter
@@ -13,4 +15,9 @@ def launch(module: Module, arguments, grid):
         ttir_interpreter.run(module, arguments, grid)
         return
     grid = (*grid, 1, 1)[:3]
-    ttir_interpreter.run(module, [*arguments, *grid], plan.launched(grid))
+    memory = []
+    size, tiles = plan.memory(grid)
+    if tiles:
+        memory = [np.full(size // 4, np.nan, np.float32), np.zeros(tiles, np.int32)]
+    ttir_interpreter.run(module, [*arguments, *grid, *memory], plan.launched(grid))
+    assert not tiles or not memory[1].any(), "counters must be 0 after a launch"

@@ -139,6 +139,14 @@ class _Program:
                 self.memory.store(int(inputs[0][index]), inputs[1][index])
         return []
 
+    def atomic_add(self, op, inputs):
+        assert op.attributes["atomic_rmw_op"].value == 4, "only integer addition"
+        address, number, mask = inputs
+        assert mask
+        before = self.memory.load(address, number.dtype)
+        self.memory.store(address, np.asarray(before + number))
+        return [np.asarray(before)]
+
     def scf_for(self, op, inputs):
         low, high, step = (int(bound) for bound in inputs[:3])
         carried = inputs[3:]
@@ -204,6 +212,9 @@ _HANDLERS = {
     "tt.load": _Program.load,
     "tt.store": _Program.store,
     "tt.addptr": _Program.addptr,
+    "tt.atomic_rmw": _Program.atomic_add,
+    "gpu.barrier": lambda self, op, _: [],
+    "ttg.barrier": lambda self, op, _: [],
     "tt.reduce": _Program.reduce,
     "tt.scan": _Program.scan,
     "scf.for": _Program.scf_for,

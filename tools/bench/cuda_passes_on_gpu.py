@@ -5,7 +5,8 @@
 Every pipeline below runs in JIT launches of examples/gemm.py and of a tutorial-style matmul, over
 sizes, dtypes, row strides and transposed operands: a fixed list and N random ones. `--time` times
 some sizes under each pipeline too. Exit status 1 when a result is wrong, the surroundings of a
-result were written to, or a pass that should have shown in the PTX did not.
+result were written to, a second launch or a replayed CUDA graph gives other bits, or a pass that
+should have shown in the PTX did not. `--only TEXT` takes the pipelines that have it in them.
 """
 
 from __future__ import annotations
@@ -40,6 +41,16 @@ PIPELINES: list[tuple[str, bool]] = [
     ("swizzle-program-ids,unwrap-modulo-offsets,loads-to-descriptors{versioned=true}", True),
     ("peel-k-tail,unwrap-modulo-offsets,loads-to-descriptors{versioned=true}", True),
     ("unwrap-modulo-offsets,loads-to-descriptors{stores=false}", True),
+    ("make-persistent{programs=7,group-m=3}", False),
+    ("resize-tiles{x=32,y=256},resize-depth{size=32},make-persistent{programs=9}", False),
+    (
+        "resize-tiles{x=64,y=256},unwrap-modulo-offsets,loads-to-descriptors{versioned=true},"
+        "make-persistent{group-m=8,flatten=true}",
+        True,
+    ),
+    ("split-k{ways=3}", False),
+    ("resize-tiles{x=16,y=64},resize-depth{size=128},peel-k-tail,split-k{ways=8}", False),
+    ("unwrap-modulo-offsets,loads-to-descriptors{versioned=true},split-k{ways=2}", False),
 ]
 
 
@@ -133,8 +144,23 @@ def tolerance(case: Case) -> float:
     return unit + (case.k + 2) * 2**-24
 
 
-def check(case: Case, run: Callable[..., Any]) -> tuple[float, bool, str]:
-    """Return the error in tolerances, whether the surroundings are untouched, and the PTX."""
+def repeats(run: Callable[[], Any], whole: torch.Tensor) -> bool:
+    """Tell whether `whole` is the same after another launch, and after two of a CUDA graph."""
+    first = whole.clone()
+    run()
+    same = torch.equal(first, whole)
+    graph = torch.cuda.CUDAGraph()
+    with torch.cuda.graph(graph):
+        run()
+    for _ in range(2):
+        whole.fill_(7)
+        graph.replay()
+        same = same and torch.equal(first, whole)
+    return same
+
+
+def check(case: Case, run: Callable[..., Any]) -> tuple[float, str, str]:
+    """Return the error in tolerances, what else is wrong if anything, and the PTX."""
     a = matrix(case.m, case.k, case, case.transpose_a)
     b = matrix(case.k, case.n, case, case.transpose_b)
     # The kernels round the sum to fp16 before they store it, whatever C's dtype is.
@@ -146,7 +172,10 @@ def check(case: Case, run: Callable[..., Any]) -> tuple[float, bool, str]:
     scale = tolerance(case) * bound + 2**-24 + (2**-11 * expected.abs())
     error = float(((c.double() - expected).abs() / scale).max()) if case.k else float(c.abs().max())
     outside = bool((whole[case.m :] == 7).all() and (whole[:, case.n :] == 7).all())
-    return error, outside, compiled.asm["ptx"]
+    wrong = "" if outside else "WROTE OUTSIDE"
+    if not wrong and not repeats(lambda: run(case, a, b, c), whole):
+        wrong = "NOT REPEATABLE"
+    return error, wrong, compiled.asm["ptx"]
 
 
 def run_pipeline(passes: str, wants_tma: bool, cases: list[Case]) -> int:
@@ -158,16 +187,16 @@ def run_pipeline(passes: str, wants_tma: bool, cases: list[Case]) -> int:
         for run in runs:
             if passes:
                 with flagc.use_passes(passes, report=lambda findings, kernel: None):
-                    error, outside, ptx = check(case, run)
+                    error, wrong, ptx = check(case, run)
             else:
-                error, outside, ptx = check(case, run)
+                error, wrong, ptx = check(case, run)
             uses_tma = TMA in ptx
             tma += uses_tma
             missing = wants_tma and case.is_aligned and not uses_tma
             worst = max(worst, error)
-            if not error <= 1 or not outside or missing:
+            if not error <= 1 or wrong or missing:
                 failed += 1
-                what = "WRONG" if not error <= 1 else "WROTE OUTSIDE" if not outside else "NO TMA"
+                what = "WRONG" if not error <= 1 else wrong or "NO TMA"
                 print(f"  {what}: {run.__name__} {case} error {error:.2g} tolerances")
     print(f"{failed:4} failed, worst {worst:5.2f} of the tolerance, {tma:4} with TMA  '{passes}'")
     return failed
@@ -200,6 +229,7 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--cases", type=int, default=20, help="random cases besides the fixed ones")
     parser.add_argument("--seed", type=int, default=None)
+    parser.add_argument("--only", default="", help="a part of the pipelines' text")
     parser.add_argument("--time", action="store_true")
     arguments = parser.parse_args()
     seed = arguments.seed if arguments.seed is not None else random.randrange(2**32)
@@ -208,7 +238,8 @@ def main() -> int:
     print(torch.cuda.get_device_name(), "triton", triton.__version__, "torch", torch.__version__)
     print("seed", seed)
     cases = FIXED + [random_case(source) for _ in range(arguments.cases)]
-    failed = sum(run_pipeline(passes, tma, cases) for passes, tma in PIPELINES)
+    chosen = [entry for entry in PIPELINES if arguments.only in entry[0]]
+    failed = sum(run_pipeline(passes, tma, cases) for passes, tma in chosen)
     if arguments.time:
         time_pipelines()
     print("all right" if not failed else f"{failed} FAILED")

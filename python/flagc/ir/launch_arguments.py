@@ -6,6 +6,10 @@ from flagc.ir.launch_plan import METADATA, LaunchPlan
 from flagc.ir.module import Module, Operation, Value
 
 _AXES = 3
+_GRID = (("i32", "{}"),) * _AXES
+_ALIGNED = "{tt.divisibility = 16 : i32}"
+# Sums are kept in f32.
+_MEMORY = (("!tt.ptr<f32>", _ALIGNED), ("!tt.ptr<i32>", _ALIGNED))
 
 
 def plan_of(function: Operation) -> LaunchPlan | None:
@@ -13,30 +17,46 @@ def plan_of(function: Operation) -> LaunchPlan | None:
     if METADATA not in function.attributes:
         return None
     numbers = [int(number) for number in function.attributes[METADATA]]
-    old, new, (programs,) = numbers[:_AXES], numbers[_AXES : 2 * _AXES], numbers[2 * _AXES :]
-    return LaunchPlan(tuple(old), tuple(new), programs)  # type: ignore[arg-type]
+    old, new, rest = numbers[:_AXES], numbers[_AXES : 2 * _AXES], numbers[2 * _AXES :]
+    return LaunchPlan(tuple(old), tuple(new), *rest)  # type: ignore[arg-type]
 
 
 def set_plan(module: Module, function: Operation, plan: LaunchPlan) -> None:
-    """Note the plan at `function`, and give it the arguments of the script's grid."""
-    if plan_of(function) is None:
-        _add_arguments(module, function)
-    numbers = ", ".join(map(str, (*plan.old_blocks, *plan.new_blocks, plan.programs)))
+    """Note the plan at `function`, and give it the arguments that the plan adds."""
+    before = plan_of(function)
+    if before is None:
+        _add_arguments(module, function, _GRID)
+    if plan.workspace and not (before and before.workspace):
+        _add_arguments(module, function, _MEMORY)
+    parts = (*plan.old_blocks, *plan.new_blocks, plan.programs, plan.ways, plan.workspace)
+    numbers = ", ".join(map(str, parts))
     function.attributes[METADATA] = module.attribute(f"array<i32: {numbers}>")
 
 
 def script_grid(function: Operation) -> tuple[Value, ...]:
     """Return the arguments that hold the script's grid, of a function that has a plan."""
-    return tuple(list(function.regions[0].blocks[0].arguments)[-_AXES:])
+    plan = plan_of(function)
+    assert plan is not None
+    end = len(_MEMORY) if plan.workspace else 0
+    arguments = list(function.regions[0].blocks[0].arguments)
+    first = len(arguments) - end - _AXES
+    return tuple(arguments[first : first + _AXES])
 
 
-def _add_arguments(module: Module, function: Operation) -> None:
+def shared_memory(function: Operation) -> tuple[Value, Value]:
+    """Return the workspace and the counters, of a function whose plan has them."""
+    *_, workspace, counters = function.regions[0].blocks[0].arguments
+    return workspace, counters
+
+
+def _add_arguments(module: Module, function: Operation, added: tuple[tuple[str, str], ...]) -> None:
     block = function.regions[0].blocks[0]
-    for _ in range(_AXES):
-        block.add_argument(module.type("i32"), function.location)
+    for kind, _ in added:
+        block.add_argument(module.type(kind), function.location)
     types = ", ".join(str(argument.type) for argument in block.arguments)
     function.attributes["function_type"] = module.attribute(f"({types}) -> ()")
+    kept = ["{}"] * (len(block.arguments) - len(added))
     if "arg_attrs" in function.attributes:
         kept = [str(attributes) for attributes in function.attributes["arg_attrs"]]
-        text = ", ".join([*kept, *["{}"] * _AXES])
-        function.attributes["arg_attrs"] = module.attribute(f"[{text}]")
+    text = ", ".join([*kept, *(attributes for _, attributes in added)])
+    function.attributes["arg_attrs"] = module.attribute(f"[{text}]")

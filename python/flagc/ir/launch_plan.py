@@ -1,7 +1,8 @@
 """How a kernel that passes have given another grid is launched.
 
 The script's grid stays what it was; the launcher makes the kernel's own from it, and hands the
-script's to the kernel as three i32 after its last argument.
+script's to the kernel as three i32 after its last argument. With `ways`, two pointers follow: a
+workspace, and a counter (i32) for each tile, which is 0 before a launch and after it.
 """
 
 from __future__ import annotations
@@ -25,11 +26,15 @@ class LaunchPlan:
         new_blocks: by axis, the length of the block of one of the kernel's tiles.
         programs: at most so many programs are launched, in one dimension, and share the tiles;
             0 means one program for each tile.
+        ways: so many programs share each tile; neighbours along axis 0 do.
+        workspace: bytes of the workspace for each program that is launched.
     """
 
     old_blocks: Grid = (1, 1, 1)
     new_blocks: Grid = (1, 1, 1)
     programs: int = 0
+    ways: int = 1
+    workspace: int = 0
 
     def with_block(self, axis: int, old: int, new: int) -> LaunchPlan:
         """Return the plan in which tiles of `axis` are `new` long instead of `old`."""
@@ -49,8 +54,14 @@ class LaunchPlan:
         """Return the grid to launch."""
         tiles = self.tiles(grid)
         if not self.programs:
-            return tiles
+            return tiles[0] * self.ways, tiles[1], tiles[2]
         return min(tiles[0] * tiles[1] * tiles[2], self.programs), 1, 1
+
+    def memory(self, grid: Grid) -> tuple[int, int]:
+        """Return the bytes of the workspace and how many counters there are, 0 and 0 for none."""
+        x, y, z = self.launched(grid)
+        programs = x * y * z if self.workspace else 0
+        return programs * self.workspace, programs // self.ways
 
     def describe(self) -> dict[str, Any]:
         """Return the plan as plain data."""
@@ -58,10 +69,13 @@ class LaunchPlan:
             "old_blocks": list(self.old_blocks),
             "new_blocks": list(self.new_blocks),
             "programs": self.programs,
+            "ways": self.ways,
+            "workspace": self.workspace,
         }
 
     @classmethod
     def of(cls, description: Mapping[str, Any]) -> LaunchPlan:
         """Return the plan that `describe` described."""
         old, new = (tuple(description[name]) for name in ("old_blocks", "new_blocks"))
-        return cls(old, new, description["programs"])
+        numbers = (description[name] for name in ("programs", "ways", "workspace"))
+        return cls(old, new, *numbers)

@@ -164,8 +164,8 @@ def test_every_row_of_the_table_is_well_formed() -> None:
 @pytest.mark.parametrize(
     ("family", "sizes", "dtype", "variant"),
     [
-        ("fp8", (256, 128, 128), "fp8", "swizzle-8-warps"),
-        ("gelu", (256, 128, 64), "fp16", "swizzle"),
+        ("fp8", (256, 128, 128), "fp8", "fp8-256-k128-s4"),
+        ("gelu", (256, 128, 64), "fp16", "gelu-128-s4"),
         ("attention", (2, 200, 64), "fp16", "attention-swizzle"),
         ("layernorm", (8, 1000), "fp16", "rows"),
         ("gemm", (96, 80, 64), "bf16", "small-tiles"),

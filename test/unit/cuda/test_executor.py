@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ctypes
 import struct
+import sys
 from types import SimpleNamespace
 from typing import Any
 
@@ -23,6 +24,7 @@ from flagc.pipeline.compiler import compile_kernel
 from flagc.pipeline.loading import load_installed_passes
 from flagc.pipeline.pipeline_text import parse_pipeline
 from flagc.targets.cuda import executor as executor_module
+from flagc.targets.cuda import kernel_image
 from flagc.targets.cuda.driver_api import LaunchShape
 from flagc.targets.cuda.executor import CudaExecutor, require_gpu
 from flagc.targets.cuda.parameters import parameters
@@ -85,8 +87,6 @@ def test_a_launch_reaches_the_driver_as_triton_makes_it(stand_in: StandIn, gpu: 
 
 
 def test_shared_memory_beyond_48_kib_is_asked_for(stand_in: StandIn, gpu: None) -> None:
-    import sys
-
     sys.path.insert(0, str(EXAMPLES))
     from gemm import gemm_kernel
 
@@ -149,6 +149,37 @@ def test_a_persistent_kernel_is_launched_with_fewer_programs_and_the_scripts_gri
         assert list(launch.grids[0]) == [*grid, 1, 1][:3]
         packed = struct.unpack("<QQifiii", bytes(stand_in.last.parameters[:36]))
         assert packed[2:] == (100, 2.5, *grid, *[1] * (3 - len(grid)))
+
+
+def test_a_shared_tile_gets_workspace_and_counters(
+    stand_in: StandIn, gpu: None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    given: list[Any] = []
+
+    def counters(count: int, stream: int) -> Any:
+        given.append((count, stream))
+        return SimpleNamespace(data_ptr=lambda: 0xC0)
+
+    def allocate(size: int) -> Any:
+        given.append(size)
+        return SimpleNamespace(data_ptr=lambda: 0xABC00)
+
+    monkeypatch.setattr(kernel_image, "take_counters", counters)
+    monkeypatch.setattr(executor_module, "torch_scratch", allocate)
+    load_installed_passes()
+    passes = parse_pipeline("split-k{ways=2}")
+    a = gpu_tensor(torch.zeros(64, 64, dtype=torch.float16))
+    stand_in.expect([8, 8, 8, *[4] * 6, *[4] * 3, 8, 8, 8, 8])
+    sizes = (64, 64, 64, *(64, 1) * 3)
+    blocks = {"BLOCK_M": 32, "BLOCK_N": 32, "BLOCK_K": 32}
+    sys.path.insert(0, str(EXAMPLES))
+    from gemm import gemm_kernel
+
+    run(executor(stand_in, passes=passes), gemm_kernel, (2, 2), a, a, a, *sizes, **blocks)
+    assert list(stand_in.last.grid) == [4, 2, 1]
+    assert given == [8 * 32 * 32 * 4, (4, 0x5EA)]
+    packed = struct.unpack("<3iQQQQ", bytes(stand_in.last.parameters[48 : 48 + 44]))
+    assert packed == (2, 2, 1, 0xABC00, 0xC0, 0, 0)
 
 
 def test_a_host_side_descriptor_becomes_a_tensor_map(stand_in: StandIn, gpu: None) -> None:

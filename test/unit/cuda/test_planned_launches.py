@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import itertools
 from types import SimpleNamespace
 from typing import Any
 
 import pytest
+import torch
 from triton.backends.nvidia import driver as nvidia
+from triton.runtime import _allocation
 
 from flagc.ir.launch_plan import METADATA, LaunchPlan
-from flagc.targets.cuda import planned_launches
+from flagc.targets.cuda import counters, planned_launches
 
 
 class Launched:
@@ -47,6 +50,62 @@ def test_a_plan_shrinks_the_grid_and_adds_the_scripts(monkeypatch: pytest.Monkey
         (4, 1, 1, 77, 88, *HANDLES, "x", 16, 2, 3, 1),
         (6, 1, 1, 77, 88, *HANDLES, "x", 16, 9, 9, 1),
     ]
+
+
+def test_a_shared_tile_gets_workspace_and_counters(monkeypatch: pytest.MonkeyPatch) -> None:
+    launched = Launched(monkeypatch)
+    given: list[Any] = []
+
+    def take(count: int, stream: int) -> str:
+        given.append((count, stream))
+        return "counters"
+
+    def allocate(size: int, alignment: int, stream: int) -> str:
+        given.append((size, stream))
+        return "workspace"
+
+    monkeypatch.setattr(planned_launches, "take_counters", take)
+    plan = LaunchPlan(ways=4, workspace=1024)
+    launcher = nvidia.CudaLauncher(SOURCE, SimpleNamespace(**{METADATA: plan.describe()}))
+    assert list(launched.sources[0].signature.values())[-5:] == [*["i32"] * 3, "*fp32", "*i32"]
+    token = _allocation._allocator.set(allocate)
+    try:
+        launcher(2, 3, 1, 77, 88, *HANDLES, "x", 16)
+        launcher(0, 3, 1, 77, 88, *HANDLES, "x", 16)
+    finally:
+        _allocation._allocator.reset(token)
+    assert given == [(8 * 3 * 1024, 77), (6, 77)]
+    assert launched.calls == [
+        (8, 3, 1, 77, 88, *HANDLES, "x", 16, 2, 3, 1, "workspace", "counters"),
+        (0, 3, 1, 77, 88, *HANDLES, "x", 16, 0, 3, 1, None, None),
+    ]
+
+
+class FakeCuda:
+    """Whether a graph is captured, for `Counters`; memory is the host's."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        self.capturing = False
+        monkeypatch.setattr(torch.cuda, "current_device", lambda: 0)
+        monkeypatch.setattr(torch.cuda, "is_current_stream_capturing", lambda: self.capturing)
+        monkeypatch.setattr(counters, "_cleared", lambda n: torch.zeros(n, dtype=torch.int32))
+
+
+def test_launches_of_a_stream_share_counters_and_captured_ones_have_their_own(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    cuda = FakeCuda(monkeypatch)
+    held = counters.Counters()
+    first = held.take(10, stream=1)
+    assert held.take(20, stream=1).data_ptr() == first.data_ptr()
+    assert held.take(10, stream=2).data_ptr() != first.data_ptr()
+    assert held.take(5000, stream=1).numel() >= 5000
+    cuda.capturing = True
+    captured = [held.take(10, stream=1) for _ in range(3)]
+    places = sorted(tensor.data_ptr() for tensor in captured)
+    assert [b - a >= 40 for a, b in itertools.pairwise(places)] == [True, True]
+    assert all(place % 16 == places[0] % 16 for place in places)
+    assert held.take(1 << 20, stream=1).numel() >= 1 << 20
 
 
 def test_other_kernels_are_launched_as_before(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 from compiling import aligned_gemm, compile_source
 
+from flagc.ir.launch_plan import LaunchPlan
 from flagc.passes.ttir.descriptors_to_pointers import DescriptorsToPointers
 from flagc.passes.ttir.loads_to_descriptors import LoadsToDescriptors
 from flagc.passes.ttir.make_persistent import MakePersistent
@@ -107,8 +108,5 @@ def test_it_compiles_to_a_persistent_kernel_of_large_tiles():
     source, options = aligned_gemm()
     result = compile_source(source, {**options, "num_warps": 8}, passes, stop_after="cubin")
     assert "wgmma.mma_async.sync.aligned.m64n256k16" in result.artifact("ptx").content
-    assert result.metadata["flagc_launch"] == {
-        "old_blocks": [1, 128, 1],
-        "new_blocks": [1, 256, 1],
-        "programs": 132,
-    }
+    plan = LaunchPlan(programs=132).with_block(1, 128, 256)
+    assert LaunchPlan.of(result.metadata["flagc_launch"]) == plan

@@ -10,6 +10,7 @@ from typing import Any
 from flagc.frontend.execution import Argument
 from flagc.ir.launch_plan import METADATA, LaunchPlan
 from flagc.pipeline.compiler import CompileResult
+from flagc.targets.cuda.counters import take_counters
 from flagc.targets.cuda.driver_api import CudaDriver, LaunchShape
 from flagc.targets.cuda.parameters import parameters
 
@@ -81,9 +82,15 @@ class KernelImage:
         facts = self.facts
         function = self.load(driver)
         packed = parameters(arguments, facts["tensordesc_meta"] or (), driver)
-        if (plan := facts.get(METADATA)) is not None:
+        shared: list[Any] = []
+        if (description := facts.get(METADATA)) is not None:
+            plan = LaunchPlan.of(description)
             packed += [ctypes.c_int32(size) for size in grid]
-            grid = LaunchPlan.of(plan).launched(grid)
+            size, tiles = plan.memory(grid)
+            if plan.workspace:
+                shared = [allocate(size), take_counters(tiles, stream)]
+                packed += [ctypes.c_uint64(buffer.data_ptr()) for buffer in shared]
+            grid = plan.launched(grid)
         programs = grid[0] * grid[1] * grid[2]
         if not programs:
             return

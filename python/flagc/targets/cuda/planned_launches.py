@@ -6,10 +6,14 @@ from types import SimpleNamespace
 from typing import Any
 
 from triton.backends.nvidia import driver as nvidia
+from triton.runtime import _allocation
 
 from flagc.ir.launch_plan import METADATA, LaunchPlan
+from flagc.targets.cuda.counters import take_counters
 
 _GRID = {f"{METADATA}_grid_{axis}": "i32" for axis in "xyz"}
+_MEMORY = {f"{METADATA}_workspace": "*fp32", f"{METADATA}_counters": "*i32"}
+_ALIGNMENT = 128
 
 
 def provide() -> None:
@@ -29,12 +33,13 @@ _original_launch = nvidia.CudaLauncher.__call__
 def _initialise(launcher: Any, source: Any, metadata: Any) -> None:
     """Make a launcher for the signature with the script's grid behind it, if there is a plan."""
     description = getattr(metadata, METADATA, None)
-    launcher.flagc_plan = None if description is None else LaunchPlan.of(description)
-    if description is not None:
+    plan = launcher.flagc_plan = None if description is None else LaunchPlan.of(description)
+    if plan is not None:
+        added = {**_GRID, **(_MEMORY if plan.workspace else {})}
         source = SimpleNamespace(
             fn=getattr(source, "fn", None),
             constants=getattr(source, "constants", {}),
-            signature={**source.signature, **_GRID},
+            signature={**source.signature, **added},
         )
     _original_initialise(launcher, source, metadata)
 
@@ -43,5 +48,13 @@ def _launch(launcher: Any, x: int, y: int, z: int, stream: int, function: int, *
     """`rest` is metadata, hooks, and the kernel's arguments."""
     if launcher.flagc_plan is None:
         return _original_launch(launcher, x, y, z, stream, function, *rest)
-    launched = launcher.flagc_plan.launched((x, y, z))
-    return _original_launch(launcher, *launched, stream, function, *rest, x, y, z)
+    plan, grid = launcher.flagc_plan, (x, y, z)
+    memory: list[Any] = []
+    size, tiles = plan.memory(grid)
+    if tiles:
+        allocate = _allocation._allocator.get()
+        memory = [allocate(size, _ALIGNMENT, stream), take_counters(tiles, stream)]
+    elif plan.workspace:  # nothing is launched
+        memory = [None, None]
+    launched = plan.launched(grid)
+    return _original_launch(launcher, *launched, stream, function, *rest, *grid, *memory)
