@@ -5,11 +5,11 @@ from __future__ import annotations
 import sys
 from collections.abc import Mapping
 from dataclasses import dataclass
-from functools import cache, lru_cache
+from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
-from rows import Case
+from case import Case
 
 from flagc.aicore.native import native
 from flagc.aicore.timing.costs import native_costs
@@ -57,13 +57,6 @@ def published() -> dict[tuple[str, str, str], dict[str, Any]]:
     path = Path(__file__).parent / "published.toml"
     rows = tomllib.loads(path.read_text("utf-8"))["row"]
     return {(row["table"], row["case"], row["measure"]): row for row in rows}
-
-
-@cache
-def _launch(case: Case, less: bool) -> Any:
-    build = case.less if less else case.build
-    assert build is not None
-    return build()
 
 
 class Evaluator:

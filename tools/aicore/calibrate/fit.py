@@ -14,8 +14,9 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from case import Case
 from evaluate import Evaluator, Point
-from rows import Case, all_cases
+from rows import all_cases
 from scipy.optimize import lsq_linear
 
 # Errors above this count linearly, not squared: no single row decides a constant.

@@ -79,7 +79,9 @@ LIMITS = """\
   that the emulator sees; loops and address arithmetic are not counted.
 * Blocks that wait for each other over the whole grid are refused. Clock throttling, instruction cache
   misses and the host's launch queue are not there.
-* 950 and 310P have facts but no constants: they are not timed.
+* 950 and 310P have facts but no constants: they are not timed. The rows are of 910B1, of chips with 20
+  cores taken as 910B3, and of one A3 die; for 910B2 and 910B4 only clock, cores, L2 and HBM change, and
+  no row says how well.
 """
 
 

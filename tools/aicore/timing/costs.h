@@ -48,7 +48,6 @@ namespace flagc::aicore::timing {
   X(mte3_tail)                                                                                     \
   X(mte3_port)        /* bytes a cycle out of UB */                                                \
   X(mte3_row)                                                                                      \
-  X(v_tail)           /* V: latency behind the last repeat */                                      \
   X(fill_rate)        /* bytes a cycle when MTE2 fills L1 */                                       \
   X(l2_rate)          /* bytes a cycle of L2, all cores */                                         \
   X(hbm_rate)         /* bytes a cycle of HBM, all cores */                                        \

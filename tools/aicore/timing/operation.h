@@ -31,7 +31,6 @@ constexpr std::uint8_t kNd2nz = 1;      // a read that rearranges rows into frac
 constexpr std::uint8_t kToUb = 2;       // a read into UB (otherwise L1)
 constexpr std::uint8_t kBypass = 4;     // does not allocate in L2
 constexpr std::uint8_t kUnitFlag = 8;   // M and FIX overlap by blocks of 512 bytes
-constexpr std::uint8_t kCountedWait = 16;  // FIX's counter holds its wait (unit flag)
 
 struct Operation {
   Kind kind = Kind::kScalar;
@@ -45,21 +44,12 @@ struct Operation {
 };
 static_assert(sizeof(Operation) == 40);
 
-inline bool operator==(const Operation& a, const Operation& b) {
-  return a.kind == b.kind && a.pipe == b.pipe && a.other == b.other && a.event == b.event &&
-         a.name == b.name && a.region == b.region && a.flags == b.flags && a.rows == b.rows &&
-         a.row_bytes == b.row_bytes && a.pitch == b.pitch && a.address == b.address &&
-         a.work == b.work && a.rate == b.rate;
-}
-
 using Program = std::vector<Operation>;
 
 // Blocks with the same streams: one program for each of the block's cores (AIC, then AIVs).
 struct BlockClass {
   std::vector<Program> programs;
 };
-
-constexpr int kMaxRegions = 64;
 
 // One block: its class, and where its part of each region begins (bytes).
 struct Block {
