@@ -39,6 +39,7 @@ void Core::begin_block(std::int64_t block_, int sub_block_, bool checks_) {
   speculation = {};
   compare_mask_undefined = 0;
   accumulator_undefined = max_min_undefined = false;
+  scalar_undefined = 0;
   line = 0;
   clocks.forget_flags();
   clocks.meet();

@@ -107,6 +107,8 @@ class Core {
   std::uint64_t compare_mask_undefined = 0;  // bits of compare_mask
   std::uint64_t accumulator = 0, max_min = 0, kept_count = 0;
   bool accumulator_undefined = false, max_min_undefined = false;
+  // Of the scalar that the next instruction spreads over a vector; that instruction sets it back to 0.
+  std::uint64_t scalar_undefined = 0;
   std::array<std::array<std::uint64_t, 8>, 8> transpose_addresses{};
 
   Speculation speculation;

@@ -98,6 +98,8 @@ void use(Core&, std::uint64_t undefined, std::uint64_t what) {
   throw Fault{"poison", text};
 }
 
+void operand(Core& core, std::uint64_t undefined) { core.scalar_undefined = undefined; }
+
 // LLVM leaves out whatever follows undefined behaviour of the library's code.
 void unreachable(Core&) {
   throw Fault{"trap", "the device library's code for these operands has undefined behaviour here"};
@@ -113,6 +115,7 @@ const Instruction rows[] = {
     FLAGC_INSTRUCTION("SCALAR.WRITE.BYTES", kS, "of ours: the target of a copy or fill", write_bytes),
     FLAGC_INSTRUCTION("SCALAR.BASE", kS, "of ours: an on-chip memory's place on the host", base),
     FLAGC_INSTRUCTION("SCALAR.USE", kS, "of ours: a value that must be defined", use),
+    FLAGC_INSTRUCTION("SCALAR.OPERAND", kS, "of ours: undefined bits of the next instruction's scalar", operand),
     FLAGC_INSTRUCTION("UNREACHABLE", kS, "of ours: where LLVM found undefined behaviour", unreachable),
     FLAGC_INSTRUCTION("UNDEFINED.ACC.VAL", kS, "of ours: undefined bits of GET.ACC.VAL", accumulator_undefined),
     FLAGC_INSTRUCTION("UNDEFINED.MAX.MIN.CNT", kS, "of ours: undefined bits of GET.MAX.MIN.CNT", max_min_undefined),

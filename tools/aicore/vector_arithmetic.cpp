@@ -1,5 +1,6 @@
 // Element by element: two vectors, a vector and a scalar, one vector, bits, shifts.
 #include <type_traits>
+#include <utility>
 
 #include "vector_access.h"
 
@@ -131,6 +132,7 @@ template <class T, bool kLogic = false, class F>
 void unary_loop(Core& core, std::uint64_t target, std::uint64_t source, std::uint64_t configuration,
                 F function) {
   constexpr unsigned kWidth = kRepeatBytes / sizeof(T);
+  const bool scalar_undefined = std::exchange(core.scalar_undefined, 0) != 0;
   const UnaryFields fields(configuration, target, source);
   const Repeats repeats(core, kWidth, fields.repeat);
   T a[kWidth] = {};
@@ -139,6 +141,7 @@ void unary_loop(Core& core, std::uint64_t target, std::uint64_t source, std::uin
     const Lanes lanes = repeats.lanes(repeat);
     gather(core, fields.source, repeat, lanes, a, &undefined);
     if constexpr (!kLogic) undefined.spread();
+    for (unsigned lane = 0; scalar_undefined && lane < lanes.count; ++lane) undefined.set(lane, ~0ULL);
     for (unsigned lane = 0; lane < lanes.count; ++lane) a[lane] = function(a[lane]);
     scatter(core, fields.target, repeat, lanes, a, undefined);
   }

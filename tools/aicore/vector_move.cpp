@@ -1,4 +1,6 @@
 // Between global memory and UB (MTE2, MTE3), inside UB, broadcasts.
+#include <utility>
+
 #include "atomic_store.h"
 #include "vector_access.h"
 
@@ -91,8 +93,11 @@ void fill(Core& core, std::uint64_t target, T value, std::uint64_t configuration
   const Repeats repeats(core, kWidth, fields.repeat);
   T values[kWidth];
   std::fill_n(values, kWidth, value);
+  const std::uint64_t bits = std::exchange(core.scalar_undefined, 0);
+  UndefinedLanes undefined;
+  for (unsigned lane = 0; bits != 0 && lane < kWidth; ++lane) undefined.set(lane, bits);
   for (std::uint64_t repeat = 0; repeat < repeats.count(); ++repeat) {
-    scatter(core, fields.target, repeat, repeats.lanes(repeat), values);
+    scatter(core, fields.target, repeat, repeats.lanes(repeat), values, undefined);
   }
 }
 void fill_16(Core& core, std::uint64_t target, float value, std::uint64_t configuration) {

@@ -36,11 +36,17 @@ declare i64 @"hivm.SCALAR.STORE"(i64, i64, i64, i64)
 declare i64 @"hivm.SCALAR.READ.BYTES"(i64, i64, i64)
 declare i64 @"hivm.SCALAR.WRITE.BYTES"(i64, i64, i64)
 declare i64 @"hivm.SCALAR.BASE"(i64)
+declare void @"hivm.SCALAR.OPERAND"(i64)
 declare void @"hivm.SCALAR.USE"(i64, i64)
 declare void @"hivm.UNREACHABLE"()
 declare i64 @"hivm.UNDEFINED.ACC.VAL"()
 declare i64 @"hivm.UNDEFINED.MAX.MIN.CNT"()
 """
+# Instructions that spread a scalar over a vector and follow its undefined bits: which operand.
+_SPREAD = {
+    "hivm.MOVEV.": 1,
+    **dict.fromkeys(("hivm.VADDS.", "hivm.VMULS.", "hivm.VMAXS.", "hivm.VMINS."), 2),
+}
 # What the engine's SCALAR.USE is told.
 _ADDRESS, _BRANCH, _STACK, _CALL = range(4)
 # Copies and fills, and what they are on the host.
@@ -227,11 +233,7 @@ class _Edits:
         if not space:
             lines += self._use([value], _STACK)
             return [*lines, *own] if lines else own
-        bits = "0"
-        if self.rules.may_be_undefined(value):
-            bits, width = self.rules.bits(value), BITS[str(value.type)]
-            if width < 64:
-                bits = self.rules.temporary(lines, f"zext i{width} {bits} to i64")
+        bits = self._wide_bits(lines, value)
         size = self.sizes.get_abi_size(value.type)
         operands = f"i64 {self._address(lines, pointer)}, i64 {size}, i64 {space}, i64 {bits}"
         found = self.rules.temporary(lines, f'call i64 @"hivm.SCALAR.STORE"({operands})')
@@ -266,6 +268,13 @@ class _Edits:
         kind = instruction.called[: instruction.called.index(".", len("llvm.")) + 1]
         host = _COPIES[kind][0]
         return [*lines, f'  call void @"{host}"({", ".join(operands)}, i64 {length}, i1 false)']
+
+    def _wide_bits(self, lines: list[str], value: Any) -> str:
+        """The undefined bits of a value as an i64."""
+        bits = self.rules.bits(value)
+        if not self.rules.may_be_undefined(value) or BITS[str(value.type)] == 64:
+            return bits
+        return self.rules.temporary(lines, f"zext i{BITS[str(value.type)]} {bits} to i64")
 
     def _address(self, lines: list[str], pointer: Any) -> str:
         return self.rules.temporary(lines, f"ptrtoint {typed(pointer)} to i64")
@@ -312,7 +321,13 @@ class _Edits:
             return []
         if instruction.called.startswith(_INSTRUCTION):
             function = f'ptrtoint (ptr @"{instruction.called}" to i64)'
-            return self._use(instruction.operands, function)
+            place = next((i for n, i in _SPREAD.items() if instruction.called.startswith(n)), None)
+            if place is None or not self.rules.may_be_undefined(instruction.operands[place]):
+                return self._use(instruction.operands, function)
+            others = [o for i, o in enumerate(instruction.operands) if i != place]
+            lines = self._use(others, function)
+            bits = self._wide_bits(lines, instruction.operands[place])
+            return [*lines, f'  call void @"hivm.SCALAR.OPERAND"(i64 {bits})']
         return self._use(instruction.operands, _CALL)
 
     def _use(self, operands: list[Any], what: int | str) -> list[str]:

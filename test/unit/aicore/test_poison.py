@@ -176,6 +176,31 @@ def moved_out(program: Program, offset: int, size: int) -> Program:
     )
 
 
+def test_a_vector_made_of_an_undefined_scalar_is_undefined() -> None:
+    spread = ["  %high = shl i32 %poison, 8", "  %wide = zext i32 %high to i64"]
+    for name, bytes_defined in (("MOVEV.s32", 1), ("VADDS.s32", 0), ("VMAXS.s32", 0)):
+        program = scalar(*spread).count(8)
+        program.do("MOVEV.s32", at(UB, 0), word(7), word(UNARY))
+        operands = [at(UB, 512)] + ([] if name == "MOVEV.s32" else [at(UB, 0)])
+        program.do(name, *operands, "i64 %wide", word(UNARY))
+        program.do("VADDS.s32", at(UB, 1024), at(UB, 0), word(1), word(UNARY))  # not of this one
+        lines = list(program.lines)
+        out = np.zeros(32, np.uint8)
+        run(moved_out(program, 1024, 32), X, out)
+        assert list(out.view(np.int32)) == [8] * 8
+        if bytes_defined:
+            program.lines = list(lines)
+            run(moved_out(program, 512, bytes_defined), X, out)
+            assert out[0] == 0
+        program.lines = list(lines)
+        poisoned(moved_out(program, 512, bytes_defined + 1))
+        # What is written over is defined again.
+        program.lines = list(lines)
+        program.do("MOVEV.s32", at(UB, 512), word(3), word(UNARY))
+        run(moved_out(program, 512, 32), X, out)
+        assert list(out.view(np.int32)) == [3] * 8
+
+
 def test_vector_instructions_pass_undefined_elements_on() -> None:
     program = in_ub().count(8)
     program.do("VADDS.s32", at(UB, 256), at(UB, 0), word(10), word(UNARY))
