@@ -49,7 +49,11 @@ PIPELINES: list[tuple[str, bool]] = [
         True,
     ),
     ("split-k{ways=3}", False),
-    ("resize-tiles{x=16,y=64},resize-depth{size=128},peel-k-tail,split-k{ways=8}", False),
+    (
+        "resize-tiles{x=16,y=64},resize-depth{size=128},peel-k-tail,skip-empty-tiles,"
+        "split-k{ways=8}",
+        False,
+    ),
     ("unwrap-modulo-offsets,loads-to-descriptors{versioned=true},split-k{ways=2}", False),
 ]
 
