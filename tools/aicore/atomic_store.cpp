@@ -48,11 +48,11 @@ bool stores_atomically(const Core& core) { return ((core.control >> 6) & 7) != k
 
 void store_to_global(Core& core, std::uint64_t target, const std::uint8_t* in, std::uint64_t bytes) {
   const unsigned type = (core.control >> 6) & 7, operation = (core.control >> 9) & 3;
-  std::uint8_t* out = core.gm->write(target, bytes);
   if (type == kNone) {
-    std::memcpy(out, in, bytes);
+    std::memcpy(core.gm->write(target, bytes), in, bytes);
     return;
   }
+  std::uint8_t* out = core.gm->update(target, bytes);
   const std::lock_guard<std::mutex> guard(atomic_lock());
   switch (type) {
     case kF32: return combine_all<float>(out, in, bytes, operation);

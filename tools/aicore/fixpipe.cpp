@@ -124,6 +124,7 @@ void store_columns(Core& core, const Fields& fields, std::uint64_t target, std::
                              column % kFractalSide * kAccumulator;
     if (fields.to_scratch && !core.l0c.defined(at, width * kAccumulator)) {
       std::fill_n(reinterpret_cast<std::uint16_t*>(out + column - first), width * sizeof(Out) / 2, kPoison);
+      core.gm->mark(target + (column - first) * sizeof(Out), width * sizeof(Out));
     } else {
       finish<In>(core, fields, at, column, width, out + column - first);
     }

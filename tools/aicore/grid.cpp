@@ -12,7 +12,7 @@
 namespace flagc::aicore {
 
 Outcome run(const Launch& launch) {
-  const GlobalMemory gm(launch.regions);
+  const GlobalMemory gm(launch.regions, launch.checks);
   const CrashGuard crash_guard;
   std::atomic<std::int64_t> next{0};
   std::atomic<bool> failed{false};
@@ -56,7 +56,9 @@ Outcome run(const Launch& launch) {
 }
 
 Recorded record(const Launch& launch, bool dataless) {
-  const GlobalMemory gm(launch.regions);
+  const CrashGuard crash_guard;
+  const SignalStack signal_stack;
+  const GlobalMemory gm(launch.regions, false);
   const bool cube = launch.kernel.aic != nullptr, mix = cube && launch.kernel.aiv != nullptr;
   timing::Recorder recorder(launch.regions, mix, cube, dataless);
   Group group(launch.kernel, launch.sizes);

@@ -230,9 +230,39 @@ void Memory::scramble(std::uint64_t address, std::uint64_t bytes) {
   mark(address, bytes, nullptr, Origin::kUnwritten);
 }
 
-GlobalMemory::GlobalMemory(std::vector<Region> regions) : regions_(std::move(regions)) {
+GlobalMemory::GlobalMemory(std::vector<Region> regions, bool checks) : regions_(std::move(regions)) {
   std::sort(regions_.begin(), regions_.end(),
             [](const Region& left, const Region& right) { return left.begin < right.begin; });
+  shadows_.resize(regions_.size());
+  for (std::size_t index = 0; index < regions_.size(); ++index) {
+    const Region& region = regions_[index];
+    if (!checks || !region.scratch) continue;
+    shadows_[index] = std::make_unique<std::uint8_t[]>(region.bytes);
+    std::memset(shadows_[index].get(), 0xFF, region.bytes);
+  }
+}
+
+// Null when nothing there is ever undefined.
+std::uint8_t* GlobalMemory::shadow(const Region& region, std::uint64_t address) const {
+  std::uint8_t* bits = shadows_[static_cast<std::size_t>(&region - regions_.data())].get();
+  return bits == nullptr ? nullptr : bits + (address - region.begin);
+}
+
+const std::uint8_t* GlobalMemory::undefined(std::uint64_t address, std::uint64_t bytes) const {
+  const Region* region = lookup(address, bytes);
+  if (region == nullptr || !region->scratch || bytes == 0) return nullptr;
+  const std::uint8_t* bits = shadow(*region, address);
+  if (bits == nullptr || std::all_of(bits, bits + bytes, [](std::uint8_t byte) { return byte == 0; })) return nullptr;
+  return bits;
+}
+
+void GlobalMemory::mark(std::uint64_t address, std::uint64_t bytes, const std::uint8_t* bits) const {
+  std::uint8_t* here = shadow(find(address, bytes, "writes"), address);
+  if (here == nullptr) return;
+  // `write` has cleared them, `update` has not.
+  for (std::uint64_t at = 0; at < bytes; ++at) {
+    here[at] = static_cast<std::uint8_t>(here[at] | (bits == nullptr ? 0xFF : bits[at]));
+  }
 }
 
 const Region* GlobalMemory::lookup(std::uint64_t address, std::uint64_t bytes) const {
@@ -290,15 +320,24 @@ const std::uint8_t* GlobalMemory::read(std::uint64_t address, std::uint64_t byte
   return reinterpret_cast<const std::uint8_t*>(address);
 }
 
-std::uint8_t* GlobalMemory::write(std::uint64_t address, std::uint64_t bytes) const {
+std::uint8_t* GlobalMemory::update(std::uint64_t address, std::uint64_t bytes) const {
   if (bytes != 0) {
     const Region& region = find(address, bytes, "writes");
     if (!region.writable) {
-      throw Fault{"read-only", "writes " + region.name + ", which is read-only", "GM", address,
-                  bytes};
+      throw Fault{"read-only", "writes " + region.name + ", which is read-only", "GM", address, bytes};
     }
   }
   return reinterpret_cast<std::uint8_t*>(address);
+}
+
+std::uint8_t* GlobalMemory::write(std::uint64_t address, std::uint64_t bytes) const {
+  std::uint8_t* place = update(address, bytes);
+  if (bytes != 0) {
+    const Region& region = find(address, bytes, "writes");
+    std::uint8_t* bits = region.scratch ? shadow(region, address) : nullptr;
+    if (bits != nullptr) std::memset(bits, 0, bytes);
+  }
+  return place;
 }
 
 }  // namespace flagc::aicore

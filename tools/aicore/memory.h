@@ -118,9 +118,16 @@ struct Region {
 
 class GlobalMemory {
  public:
-  explicit GlobalMemory(std::vector<Region> regions);
+  // With `checks` the undefined bits of workspace are followed; all are at the beginning.
+  GlobalMemory(std::vector<Region> regions, bool checks);
   const std::uint8_t* read(std::uint64_t address, std::uint64_t bytes) const;
   std::uint8_t* write(std::uint64_t address, std::uint64_t bytes) const;
+  // For stores that add to what is there: it stays as undefined as it is.
+  std::uint8_t* update(std::uint64_t address, std::uint64_t bytes) const;
+  // The undefined bits of bytes that `contains` holds for; null when there are none.
+  const std::uint8_t* undefined(std::uint64_t address, std::uint64_t bytes) const;
+  // Bits of workspace that was just written become undefined; `bits` null means all.
+  void mark(std::uint64_t address, std::uint64_t bytes, const std::uint8_t* bits = nullptr) const;
   // Whether a tensor has the whole range, and if not, where the range lies.
   bool contains(std::uint64_t address, std::uint64_t bytes) const { return lookup(address, bytes) != nullptr; }
   std::string place(std::uint64_t address) const;
@@ -133,7 +140,9 @@ class GlobalMemory {
  private:
   const Region* lookup(std::uint64_t address, std::uint64_t bytes) const;
   const Region& find(std::uint64_t address, std::uint64_t bytes, const char* verb) const;
-  std::vector<Region> regions_;  // by address
+  std::uint8_t* shadow(const Region& region, std::uint64_t address) const;
+  std::vector<Region> regions_;                            // by address
+  std::vector<std::unique_ptr<std::uint8_t[]>> shadows_;  // a bit for each bit of workspace
 };
 
 }  // namespace flagc::aicore

@@ -21,10 +21,21 @@ std::size_t natural_alignment(std::uint64_t bytes) {
   return bytes <= kWidest && (bytes & (bytes - 1)) == 0 ? static_cast<std::size_t>(bytes) : 1;
 }
 
+[[noreturn]] void undefined_workspace(std::uint64_t address, std::uint64_t bytes) {
+  throw Fault{"poison", "uses an undefined value in the workspace", "GM", address, bytes};
+}
+
 // The vendor's lowering of discrete masks loads also where the mask is false, so a load outside the
 // tensors is no fault yet: it loads an undefined value from elsewhere.
 Loaded load_global(Core& core, std::uint64_t address, std::uint64_t bytes) {
-  if (core.gm->contains(address, bytes)) return {address, 0};
+  if (core.gm->contains(address, bytes)) {
+    Loaded found{address, 0};
+    const std::uint8_t* bits = core.gm->undefined(address, bytes);
+    if (bits == nullptr) return found;
+    if (bytes > kWidest) undefined_workspace(address, bytes);
+    std::memcpy(&found.undefined, bits, bytes);
+    return found;
+  }
   if (bytes > kWidest) core.gm->read(address, bytes);
   return {core.speculate(address, bytes), ~0ULL};
 }
@@ -49,6 +60,7 @@ std::uint64_t store(Core& core, std::uint64_t address, std::uint64_t bytes, std:
     if (undefined != 0 && !core.gm->scratch(address, bytes)) {
       throw Fault{"poison", "stores an undefined value to a tensor", "GM", address, bytes};
     }
+    if (undefined != 0) core.gm->mark(address, bytes, reinterpret_cast<const std::uint8_t*>(&undefined));
     return address;
   }
   Memory& memory = core.memory(static_cast<Space>(space));
@@ -62,6 +74,7 @@ std::uint64_t store(Core& core, std::uint64_t address, std::uint64_t bytes, std:
 
 std::uint64_t read_bytes(Core& core, std::uint64_t address, std::uint64_t bytes, std::uint64_t space) {
   const bool global = space == static_cast<std::uint64_t>(Space::kGm);
+  if (global && core.gm->undefined(address, bytes) != nullptr) undefined_workspace(address, bytes);
   const std::uint8_t* place =
       global ? core.gm->read(address, bytes) : core.memory(static_cast<Space>(space)).read(address, bytes, 1);
   return reinterpret_cast<std::uint64_t>(place);

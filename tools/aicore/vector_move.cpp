@@ -21,6 +21,8 @@ void copy_in(Core& core, std::uint64_t source, std::uint64_t bytes, std::uint64_
   if (bytes == 0) return;
   if (core.gm->contains(source, bytes)) {
     std::memcpy(out, in, bytes);
+    const std::uint8_t* bits = core.gm->undefined(source, bytes);
+    if (bits != nullptr) core.ub.mark(target, bytes, bits);
     return;
   }
   core.speculate(source, bytes);
@@ -69,6 +71,7 @@ void from_ub(Core& core, std::uint64_t target, std::uint64_t source, std::uint64
       throw Fault{"poison", "stores an undefined value to a tensor", "GM", at, bytes};
     }
     store_to_global(core, at, in.data, bytes);
+    if (in.undefined != nullptr) core.gm->mark(at, bytes, in.undefined);
   }
 }
 

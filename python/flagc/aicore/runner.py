@@ -174,8 +174,9 @@ class EmulatedKernel:
         words, regions = marshal(arguments, self.parameters, names)
         workspace = np.full(blocks * (self.facts.workspace_bytes or 0) // 2 + 1, _POISON, np.uint16)
         lock = np.full(self.facts.lock_words or 0, self.facts.lock_initial or 0, np.int64)
-        for scratch, name in ((lock, "the block lock"), (workspace, "the workspace")):
-            regions.append(native().Region(scratch.ctypes.data, scratch.nbytes, True, True, name))
+        for array, name in ((lock, "the block lock"), (workspace, "the workspace")):
+            scratch = array is workspace
+            regions.append(native().Region(array.ctypes.data, array.nbytes, True, scratch, name))
         words = [0, lock.ctypes.data, workspace.ctypes.data, *words, *sizes]
         return _Prepared(blocks, words, regions, (workspace, lock))
 

@@ -9,7 +9,7 @@ import pytest
 import torch
 import triton
 import triton.language as tl
-from assembling import MTE3, UB, Program, V, at, run, word
+from assembling import MTE2, MTE3, UB, Program, V, at, load, run, word
 
 from flagc.aicore import KernelFault
 from support.emulating import emulated
@@ -17,6 +17,7 @@ from support.emulating import emulated
 X = np.arange(64, dtype=np.float32)
 OUTSIDE = 4 * len(X)
 MOVE_OUT = "MOV.UB.TO.OUT.ALIGN.b8.V220"
+MOVE_IN = "MOV.OUT.TO.UB.ALIGN.b8.V220"
 BINARY = 1 | 1 << 8 | 1 << 16 | 8 << 24 | 8 << 32 | 8 << 40 | 1 << 56
 UNARY = 1 | 1 << 16 | 8 << 32 | 8 << 40 | 1 << 56
 
@@ -402,3 +403,47 @@ def test_integer_division_in_masked_lanes() -> None:
     b[7] = 0
     with pytest.raises(KernelFault, match="undefined"):
         kernel.run((1,), [a, b, out, 50])
+
+
+def through_workspace(begin: int, size: int, scalar_store: bool = False) -> Program:
+    """UB 0..31 to workspace 64..95, and workspace from `begin` on to UB 1024 and on to a tensor."""
+    program = in_ub().fence(0, MTE3, 2)
+    program.lines.append("  %place = getelementptr i8, ptr addrspace(1) %workspace, i64 64")
+    program.lines.append(f"  %from = getelementptr i8, ptr addrspace(1) %workspace, i64 {begin}")
+    if scalar_store:
+        program.lines += [
+            "  store i32 %poison, ptr addrspace(1) %place",
+            "  store i32 %x, ptr addrspace(1) %from",
+            "  %back = load i32, ptr addrspace(1) %place",
+            "  store i32 %back, ptr addrspace(1) %p1",
+        ]
+        return program
+    move = [word(1 << 4 | 32 << 16), word(0)]
+    program.do(MOVE_OUT, "ptr addrspace(1) %place", at(UB, 0), *move).fence(MTE3, MTE2)
+    move = [word(1 << 4 | size << 16), word(0)]
+    program.do(MOVE_IN, at(UB, 1024), "ptr addrspace(1) %from", *move).fence(MTE2, MTE3)
+    return program.do(MOVE_OUT, program.tensor(1), at(UB, 1024), *move)
+
+
+@pytest.mark.parametrize(
+    ("begin", "size", "fails"), [(64, 12, False), (80, 16, False), (64, 13, True), (60, 12, True)]
+)
+def test_undefined_values_come_back_from_workspace(begin: int, size: int, fails: bool) -> None:
+    kernel = load(256, aiv=through_workspace(begin, size))
+    out = np.zeros(size, np.uint8)
+    for checks in (True, False):
+        if fails and checks:
+            with pytest.raises(KernelFault, match="stores an undefined value to a tensor"):
+                kernel.run((1,), [X, out])
+        else:
+            kernel.run((1,), [X, out], checks=checks)
+    if not fails:
+        assert list(out.view(np.int32)) == list(range((begin - 64) // 4, (begin - 64 + size) // 4))
+
+
+def test_scalar_code_finds_in_workspace_what_it_has_stored() -> None:
+    out = np.zeros(1, np.int32)
+    load(256, aiv=through_workspace(64, 4, scalar_store=True)).run((1,), [X, out])
+    assert out[0] == X63  # the same place, written again
+    with pytest.raises(KernelFault, match="stores an undefined value to a tensor"):
+        load(256, aiv=through_workspace(72, 4, scalar_store=True)).run((1,), [X, out])
