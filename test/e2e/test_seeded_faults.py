@@ -56,8 +56,8 @@ MISMATCHES = {
     "bad cast": Fault("result.to(tl.float16)", "result.to(tl.bfloat16)", "", exact=False),
     "missing bias": Fault("accumulator + bias[None, :]", "accumulator", ""),
 }
-# The emulator stops these: one stores outside the tensor, the other stores columns that the cube core
-# has not computed over the beginning of the next row.
+# The emulator stops these: one stores outside the tensor, the other stores columns that nobody
+# computed over the beginning of the next row.
 STOPPED = {
     "missing M mask": (
         "c_mask = (rows[:, None] < M) & ",
