@@ -109,9 +109,6 @@ def cast(node: Node, kind: str) -> Node:
     if node.kind == kind:
         return node
     node = clamped(node, min(most(kind), most(node.kind)))
-    if kind == "i8" and node.kind in FLOAT:
-        # bishengir-compile 1.2.0 computes `a - x.to(i8)` as `(a - x).to(i8)`, in fp32.
-        node = cast(node, "i32")
     if kind in FLOAT:
         evaluate: Callable[[Values], Values] = lambda a: rounded(kind, a.exact, a.lost)  # noqa: E731
     else:

@@ -111,6 +111,11 @@ inline bool block_range(const Lanes& lanes, unsigned first, unsigned per_block, 
 // The undefined bits of a repeat's elements.
 class UndefinedLanes {
  public:
+  UndefinedLanes() = default;
+  // With `unwritten`, an element that nobody wrote is undefined like others, and no fault: for
+  // instructions that the library gives more elements than it has written and than it uses.
+  explicit UndefinedLanes(bool unwritten) : unwritten_(unwritten) {}
+  bool takes_unwritten() const { return unwritten_; }
   bool any() const { return any_; }
   std::uint64_t operator[](unsigned lane) const { return any_ ? bits_[lane] : 0; }
   void set(unsigned lane, std::uint64_t bits) {
@@ -135,6 +140,7 @@ class UndefinedLanes {
 
  private:
   bool any_ = false;
+  bool unwritten_ = false;
   std::array<std::uint64_t, kRepeatBytes> bits_;  // valid when `any_`
 };
 
@@ -143,7 +149,10 @@ template <class T>
 const std::uint8_t* read_lanes(Core& core, std::uint64_t address, unsigned first, unsigned count,
                                std::size_t alignment, UndefinedLanes* undefined) {
   if (undefined == nullptr) return core.ub.read(address, count * sizeof(T), alignment);
-  const View view = core.ub.view(address, count * sizeof(T), sizeof(T), alignment);
+  const bool any = undefined->takes_unwritten();
+  if (any) core.ub.require_aligned(address, alignment != 0 ? alignment : kVectorBlock);
+  const View view = any ? core.ub.peek(address, count * sizeof(T))
+                        : core.ub.view(address, count * sizeof(T), sizeof(T), alignment);
   if (view.undefined == nullptr) return view.data;
   for (unsigned at = 0; at < count; ++at) {
     std::uint64_t bits = 0;

@@ -151,7 +151,8 @@ void select(Core& core, std::uint64_t target, std::uint64_t left, std::uint64_t 
   const std::uint64_t masks = mode == 1 ? right : core.compare_mask;
   if (mode == 2 && core.compare_mask_undefined != 0) throw Fault{"poison", "the mask's address is undefined"};
   T a[kWidth] = {}, b[kWidth] = {};
-  UndefinedLanes undefined, other;
+  // The library selects whole repeats, also where the tile of a padded layout leaves gaps.
+  UndefinedLanes undefined(true), other(true);
   for (std::uint64_t repeat = 0; repeat < repeats.count(); ++repeat) {
     const Lanes lanes = repeats.lanes(repeat);
     gather(core, fields.left, repeat, lanes, a, &undefined);

@@ -83,7 +83,8 @@ void vconv(Core& core, std::uint64_t target, std::uint64_t source, std::uint64_t
   const bool cut = field(core.control, kCutBit, kCutBit + 1);
   In in[kWidth] = {};
   Out out[kWidth] = {};
-  UndefinedLanes undefined;
+  // The library's selection of i64 converts its mask, of one element as well, 16 elements at a time.
+  UndefinedLanes undefined(std::is_same_v<In, Half> && std::is_same_v<Out, std::int32_t>);
   for (std::uint64_t repeat = 0; repeat < repeats.count(); ++repeat) {
     const Lanes lanes = repeats.lanes(repeat);
     gather(core, fields.source, repeat, lanes, in, &undefined);
