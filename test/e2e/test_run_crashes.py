@@ -4,6 +4,7 @@ import os
 import signal
 import subprocess
 import sys
+from functools import partial
 
 import pytest
 
@@ -64,7 +65,13 @@ def test_an_interrupt_ends_script_and_command(to_group: bool) -> None:
     code = "from flagc.cli.main import main; main()"
     command = [sys.executable, "-c", code, str(SCRIPT), *FLAGS, "--", "wait"]
     process = subprocess.Popen(
-        command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, start_new_session=True
+        command,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        start_new_session=True,
+        # a test run in the background of a shell ignores interrupts, and children inherit that
+        preexec_fn=partial(signal.signal, signal.SIGINT, signal.SIG_DFL),
     )
     assert process.stdout is not None
     assert process.stdout.readline() == "the script says 1\n"

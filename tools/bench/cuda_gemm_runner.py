@@ -165,6 +165,8 @@ def _serve(
     def trying(name: str) -> None:
         sender.send(("trying", name))
 
+    # A forked process has lost the threads of OpenMP's pool, and would wait for them on the CPU.
+    torch.set_num_threads(1)
     device = make_device()
     for row in rows:
         names = [UNPASSED.name, *(variant.name for variant in row.variants)]
