@@ -19,8 +19,9 @@ TEMPLATES = {
     )
 }
 
-# In about one of twenty of these the vendor's compiler or library is wrong; they run with --slow.
-UNFINISHED = ("pointwise", "masked")
+# In about one of five of these a vector move of the vendor's is misaligned, or reads or writes past
+# what belongs to it (--seed 102, masked/1/0, 4/15, 5/0, 13/0, 15/11); they run with --slow.
+UNFINISHED = ("masked",)
 
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
