@@ -44,7 +44,7 @@ PIPELINES: list[tuple[str, bool]] = [
     ("make-persistent{programs=7,group-m=3}", False),
     ("resize-tiles{x=32,y=256},resize-depth{size=32},make-persistent{programs=9}", False),
     (
-        "resize-tiles{x=64,y=256},unwrap-modulo-offsets,loads-to-descriptors{versioned=true},"
+        "resize-tiles{x=64,y=128},unwrap-modulo-offsets,loads-to-descriptors{versioned=true},"
         "make-persistent{group-m=8,flatten=true}",
         True,
     ),
