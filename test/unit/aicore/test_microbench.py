@@ -9,24 +9,16 @@ from typing import Any
 
 import pytest
 
+from support.program_modules import modules_of
+
 ROOT = Path(__file__).resolve().parents[3]
 MICROBENCH = ROOT / "tools" / "aicore" / "microbench"
-MODULES = ("cases", "predict", "rows", "kernels")
 
 
 @pytest.fixture(scope="module")
 def microbench() -> Any:
-    sys.path.insert(0, str(MICROBENCH))
-    try:
-        import cases
-        import predict
-        import rows
-
-        yield {"cases": cases, "predict": predict, "rows": rows}
-    finally:
-        sys.path.remove(str(MICROBENCH))
-        for name in MODULES:
-            sys.modules.pop(name, None)
+    with modules_of(MICROBENCH, "cases", "predict", "rows") as modules:
+        yield modules
 
 
 @pytest.mark.parametrize("group", ["vector", "rows", "copies", "gemm"])

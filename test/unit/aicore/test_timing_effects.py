@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from pathlib import Path
 from typing import Any
 
@@ -10,18 +9,15 @@ import numpy as np
 import pytest
 
 from flagc.aicore.timing.costs import cost_table
+from support.program_modules import modules_of
 
 CALIBRATE = Path(__file__).resolve().parents[3] / "tools" / "aicore" / "calibrate"
 
 
 @pytest.fixture(scope="module")
 def calibrate() -> Any:
-    sys.path.insert(0, str(CALIBRATE))
-    import effects
-    import rates_check
-
-    yield {"effects": effects, "rates_check": rates_check}
-    sys.path.remove(str(CALIBRATE))
+    with modules_of(CALIBRATE, "effects", "rates_check") as modules:
+        yield modules
 
 
 def test_tiles_of_k_that_are_too_small_or_too_large_lose(calibrate: Any) -> None:
