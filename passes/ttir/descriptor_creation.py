@@ -8,6 +8,7 @@ from flagc.ir.dead_code import erase_unused
 from flagc.ir.descriptor_abi import types_are_bare
 from flagc.ir.formula_ops import compute, values_of
 from flagc.ir.module import Module, Operation, Value, defining_op
+from flagc.ir.regions import block_operations, is_inside
 from flagc.ir.types import TensorDescType, TensorType
 
 _PAD_WITH_ZERO = "1 : i32"
@@ -56,7 +57,7 @@ class DescriptorWriter:
         place = self._place(plan)
         block = TensorType(plan.block, plan.element)
         # A block is known by its last op.
-        key = (_block_of(place)[-1], plan.access.base, plan.offset, plan.block, plan.sizes,
+        key = (block_operations(place)[-1], plan.access.base, plan.offset, plan.block, plan.sizes,
                plan.strides)  # fmt: skip
         if key not in self._made:
             build = Builder(self._module, before=place)
@@ -82,35 +83,17 @@ class DescriptorWriter:
         place = plan.access.op
         while True:
             parent = place.parent.operation
-            if parent == self._inside or any(_is_inside(owner, parent) for owner in owners):
+            if parent == self._inside or any(is_inside(owner, parent) for owner in owners):
                 return self._after(place, owners)
             place = parent
 
     def _after(self, place: Operation, owners: list[Operation]) -> Operation:
         """Return the earliest op of the block of `place` at which all operands are known."""
-        ops = [op.operation for op in _block_of(place)]
+        ops = [op.operation for op in block_operations(place)]
         made = [descriptor for descriptor in map(defining_op, self._made.values()) if descriptor]
         known = [ops.index(op) for op in (*owners, *made) if op in ops]
         earliest = 1 + max(known, default=-1)
         return ops[min(earliest, ops.index(place))]
-
-
-def _block_of(op: Operation) -> list[Operation]:
-    for region in op.parent.operation.regions:
-        for block in region.blocks:
-            operations = [child.operation for child in block.operations]
-            if op in operations:
-                return operations
-    raise AssertionError("an op lies in its parent")
-
-
-def _is_inside(op: Operation, parent: Operation) -> bool:
-    owner = op.parent
-    while owner is not None:
-        if owner.operation == parent:
-            return True
-        owner = owner.operation.parent
-    return False
 
 
 def _from_descriptor(build: Builder, plan: DescriptorPlan, loaded: Value, like: Value) -> Value:

@@ -11,7 +11,7 @@ from flagc.ir.analysis.tail import TailCondition, safe_end, tail_condition
 from flagc.ir.builder import Builder
 from flagc.ir.formula_ops import compute, convert, widest
 from flagc.ir.module import Module, Operation, Value
-from flagc.ir.regions import append, copy_to, create_if
+from flagc.ir.regions import append, block_operations, copy_to, create_if
 from flagc.passes.ttir.masked_ops import drop_conditions, masked_ops
 from flagc.pipeline.context import PassContext
 from flagc.pipeline.passes import Pass, register
@@ -158,11 +158,5 @@ def _add_tail(module: Module, loop: Operation, middle: Value, last: Value, is_si
 
 def _next(op: Operation) -> Operation:
     """Return the op after `op`, which is no terminator."""
-    block = op.parent.operation
-    for region in block.regions:
-        for candidates in region.blocks:
-            ops = [child.operation for child in candidates.operations]
-            if op in ops:
-                following: Operation = ops[ops.index(op) + 1]
-                return following
-    raise AssertionError("an op lies in its parent")
+    ops = block_operations(op)
+    return ops[ops.index(op) + 1]

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from flagc.ir.analysis import program_ids as analysis
 from flagc.ir.builder import Builder
 from flagc.ir.module import Module, Operation, Value, defining_op
+from flagc.ir.regions import is_inside
 from flagc.pipeline.context import PassContext
 from flagc.pipeline.passes import Pass, register
 
@@ -62,7 +63,7 @@ def _swizzle_two_axes(
     row_axis = 0 if scores[0] >= scores[1] else 1
     for function in module.functions():
         inside = [
-            [op for op in module_ids if _is_inside(op, function)] for module_ids in (ids[0], ids[1])
+            [op for op in module_ids if is_inside(op, function)] for module_ids in (ids[0], ids[1])
         ]
         if not (inside[0] or inside[1]):
             continue
@@ -197,12 +198,3 @@ def _scores(ops: list[Operation]) -> int:
 
 def _first_op(function: Operation) -> Operation:
     return next(iter(function.regions[0].blocks[0].operations)).operation
-
-
-def _is_inside(op: Operation, function: Operation) -> bool:
-    parent = op.parent
-    while parent is not None:
-        if parent.operation == function:
-            return True
-        parent = parent.operation.parent
-    return False

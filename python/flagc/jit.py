@@ -8,9 +8,6 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
-import triton
-from triton.runtime import _allocation
-
 from flagc.pipeline import scratch_memory, triton_hook
 from flagc.pipeline.cache import cache_folder
 from flagc.pipeline.diagnostics import Findings
@@ -21,7 +18,6 @@ from flagc.pipeline.triton_hook import Installation
 from flagc.report import terminal
 from flagc.targets.cuda import jit as _cuda_stages  # noqa: F401 - registers itself
 from flagc.targets.cuda import planned_launches
-from flagc.targets.cuda.executor import torch_scratch
 
 Report = Callable[[Findings, str], None]
 
@@ -66,7 +62,6 @@ def install(
     triton_hook.add(installation)
     planned_launches.provide()
     scratch_memory.provide()
-    _provide_scratch()
     _installed.append((installation, _redirect_inductor(installation.fingerprint)))
     return installation
 
@@ -105,15 +100,6 @@ def print_findings(findings: Findings, kernel: str) -> None:
     for table in findings.tables:
         console.print(f"kernel {kernel}:", markup=False)
         terminal.print_table(table, console)
-
-
-def _provide_scratch() -> None:
-    """Give Triton an allocator if the program set none: a pass may make descriptors, which need it.
-
-    Triton keeps it for each thread; launches from another thread need one set there.
-    """
-    if isinstance(_allocation._allocator.get(), _allocation.NullAllocator):
-        triton.set_allocator(lambda size, alignment, stream: torch_scratch(size))
 
 
 def _redirect_inductor(fingerprint: str) -> dict[str, str | None]:

@@ -31,15 +31,21 @@ nb::list instructions() {
   return result;
 }
 
-Outcome run_launch(std::uint64_t aic, std::uint64_t aiv, std::vector<std::uint64_t> arguments,
-                   std::vector<Region> regions, std::int64_t blocks, const Sizes& sizes,
-                   int threads, bool checks, bool trace, bool together) {
+Launch launch_of(std::uint64_t aic, std::uint64_t aiv, std::vector<std::uint64_t> arguments,
+                 std::vector<Region> regions, std::int64_t blocks, const Sizes& sizes) {
   Launch launch;
   launch.kernel = {entry(aic), entry(aiv)};
   launch.sizes = sizes;
   launch.arguments = std::move(arguments);
   launch.regions = std::move(regions);
   launch.blocks = blocks;
+  return launch;
+}
+
+Outcome run_launch(std::uint64_t aic, std::uint64_t aiv, std::vector<std::uint64_t> arguments,
+                   std::vector<Region> regions, std::int64_t blocks, const Sizes& sizes,
+                   int threads, bool checks, bool trace, bool together) {
+  Launch launch = launch_of(aic, aiv, std::move(arguments), std::move(regions), blocks, sizes);
   launch.threads = threads;
   launch.checks = checks;
   launch.trace = trace;
@@ -50,12 +56,7 @@ Outcome run_launch(std::uint64_t aic, std::uint64_t aiv, std::vector<std::uint64
 
 nb::tuple record_launch(std::uint64_t aic, std::uint64_t aiv, std::vector<std::uint64_t> arguments,
                         std::vector<Region> regions, std::int64_t blocks, const Sizes& sizes, bool dataless) {
-  Launch launch;
-  launch.kernel = {entry(aic), entry(aiv)};
-  launch.sizes = sizes;
-  launch.arguments = std::move(arguments);
-  launch.regions = std::move(regions);
-  launch.blocks = blocks;
+  const Launch launch = launch_of(aic, aiv, std::move(arguments), std::move(regions), blocks, sizes);
   Recorded recorded;
   {
     const nb::gil_scoped_release release;

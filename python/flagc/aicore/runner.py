@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -109,12 +109,7 @@ class EmulatedKernel:
         if together:
             self._require_cores(prepared.blocks)
         outcome = native().run(
-            aic=entries["aic"].address if "aic" in entries else 0,
-            aiv=entries["aiv"].address if "aiv" in entries else 0,
-            arguments=prepared.words,
-            regions=prepared.regions,
-            blocks=prepared.blocks,
-            sizes=self.sizes,
+            **self._launch(entries, prepared),
             threads=threads or os.cpu_count() or 1,
             checks=checks,
             trace=trace,
@@ -149,17 +144,23 @@ class EmulatedKernel:
         # Announced scalar accesses say when data would be needed.
         entries = self._entries(checks=not data)
         fault, recorded = native().record(
-            aic=entries["aic"].address if "aic" in entries else 0,
-            aiv=entries["aiv"].address if "aiv" in entries else 0,
-            arguments=prepared.words,
-            regions=prepared.regions,
-            blocks=prepared.blocks,
-            sizes=self.sizes,
+            **self._launch(entries, prepared),
             dataless=not data,
         )
         if fault is not None:
             raise KernelFault(self.name, fault)
         return recorded
+
+    def _launch(self, entries: Mapping[str, CompiledEntry], prepared: _Prepared) -> dict[str, Any]:
+        """Return what the engine has to know of any launch."""
+        return {
+            "aic": entries["aic"].address if "aic" in entries else 0,
+            "aiv": entries["aiv"].address if "aiv" in entries else 0,
+            "arguments": prepared.words,
+            "regions": prepared.regions,
+            "blocks": prepared.blocks,
+            "sizes": self.sizes,
+        }
 
     def _prepared(
         self, grid: Sequence[int], arguments: Sequence[Any], names: Sequence[str] | None

@@ -36,6 +36,26 @@ def append(
     )
 
 
+def block_operations(op: Operation) -> list[Operation]:
+    """Return the ops of the block that `op` lies in, itself included, in order."""
+    for region in op.parent.operation.regions:
+        for block in region.blocks:
+            operations = [child.operation for child in block.operations]
+            if op in operations:
+                return operations
+    raise AssertionError("an op lies in its parent")
+
+
+def is_inside(op: Operation, ancestor: Operation) -> bool:
+    """Return whether `op` lies in `ancestor`, at any depth."""
+    owner = op.parent
+    while owner is not None:
+        if owner.operation == ancestor:
+            return True
+        owner = owner.operation.parent
+    return False
+
+
 def copy_to(block: Block, ops: Iterable[Operation], values: dict[Value, Value]) -> None:
     """Append copies of `ops` to `block`, with operands replaced as `values` says, nested ones too.
 

@@ -21,7 +21,7 @@ def provide() -> None:
         triton.set_allocator(_from_torch)
 
 
-def _from_torch(size: int, alignment: int, stream: int | None) -> Any:
+def torch_scratch(size: int) -> Any:
     """Return `size` bytes of GPU memory; PyTorch aligns to 512.
 
     The launcher lets go of them after the launch, and PyTorch hands them on in the order of the
@@ -29,4 +29,8 @@ def _from_torch(size: int, alignment: int, stream: int | None) -> Any:
     """
     import torch
 
-    return torch.empty(size, dtype=torch.int8, device="cuda")
+    return torch.empty(size, dtype=torch.uint8, device="cuda")
+
+
+def _from_torch(size: int, alignment: int, stream: int | None) -> Any:
+    return torch_scratch(size)

@@ -11,13 +11,8 @@ from flagc.passes.ttir.make_persistent import MakePersistent
 from flagc.passes.ttir.peel_k_tail import PeelKTail
 from flagc.passes.ttir.swizzle_program_ids import SwizzleProgramIds
 from support import ttir_interpreter
-from support.lowering import lowered, python_file
-from support.planned import launch
+from support.planned import assert_same_gemm, launch, small_gemm
 from support.running import parsed, transformed
-
-BLOCKS = {"BLOCK_M": 16, "BLOCK_N": 16, "BLOCK_K": 16}
-STRIDES = {"stride_ak": 1, "stride_bn": 1, "stride_cn": 1}
-GEMM = "*fp16:16 *fp16:16 *fp16:16 i32 i32 i32 i32:16 i32:16 i32:16"
 
 # Counts each program id in `out`, and what the kernel took for the size of its grid.
 COUNTING = """
@@ -98,26 +93,12 @@ PIPELINES = [
 @pytest.mark.parametrize("size", [(3, 16, 5), (40, 33, 48), (16, 16, 0)])
 @pytest.mark.parametrize("passes", PIPELINES)
 def test_gemm(size, passes):
-    m, n, k = size
-    kernel = python_file("examples/gemm.py").gemm_kernel
-    module = lowered(kernel, GEMM, {**BLOCKS, **STRIDES})
-    changed = module
-    for instance in passes:
-        changed, said = transformed(instance, changed.text())
-        assert said == []
     random = np.random.default_rng()
-    width = [-(-extent // 16) * 16 for extent in (k, n)]
-    a, b = (random.standard_normal(s).astype(np.float16) for s in ((m, width[0]), (k, width[1])))
-    results = []
-    for version in (module, changed):
-        c = np.full((m, width[1]), 7, np.float16)
-        launch(version, [a, b, c, m, n, k, width[0], *width[1:] * 2], (-(-m // 16), -(-n // 16)))
-        results.append(c)
-    np.testing.assert_array_equal(*results)
+    assert_same_gemm(passes, size, random.standard_normal, padding=0)
 
 
 def test_descriptors_are_made_once_before_the_loop():
-    module = lowered(python_file("examples/gemm.py").gemm_kernel, GEMM, {**BLOCKS, **STRIDES})
+    module = small_gemm()
     for instance in (LoadsToDescriptors(), MakePersistent(programs=3)):
         module, _ = transformed(instance, module.text())
     (function,) = module.functions()

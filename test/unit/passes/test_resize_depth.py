@@ -1,6 +1,5 @@
 """`resize-depth`: the same sums, in steps of another length."""
 
-import numpy as np
 import pytest
 from compiling import aligned_gemm, compile_source
 
@@ -10,13 +9,11 @@ from flagc.passes.ttir.peel_k_tail import PeelKTail
 from flagc.passes.ttir.resize_depth import ResizeDepth
 from flagc.passes.ttir.resize_tiles import ResizeTiles
 from support import templates
-from support.lowering import lowered, python_file
-from support.planned import launch
+from support.lowering import lowered
+from support.planned import assert_same_gemm, whole_numbers
 from support.running import transformed
 
 BLOCKS = {"BLOCK_M": 16, "BLOCK_N": 16, "BLOCK_K": 32}
-STRIDES = {"stride_ak": 1, "stride_bn": 1, "stride_cn": 1}
-GEMM = "*fp16:16 *fp16:16 *fp16:16 i32 i32 i32 i32:16 i32:16 i32:16"
 PIPELINES = [
     (ResizeDepth(size=16),),
     (ResizeDepth(size=64),),
@@ -28,24 +25,7 @@ PIPELINES = [
 @pytest.mark.parametrize("size", [(17, 20, 16), (9, 30, 97), (16, 16, 0)])
 @pytest.mark.parametrize("passes", PIPELINES)
 def test_gemm(size, passes):
-    m, n, k = size
-    kernel = python_file("examples/gemm.py").gemm_kernel
-    module = lowered(kernel, GEMM, {**BLOCKS, **STRIDES})
-    changed = module
-    for instance in passes:
-        changed, said = transformed(instance, changed.text())
-        assert said == []
-    random = np.random.default_rng()
-    width = [-(-extent // 16) * 16 + 16 for extent in (k, n)]
-    # Whole numbers below 2^24 in sum: exact in whatever order they are added.
-    a, b = (random.integers(-8, 9, s).astype(np.float16) for s in ((m, width[0]), (k, width[1])))
-    results = []
-    for version in (module, changed):
-        c = np.full((m, width[1]), 7, np.float16)
-        grid = (-(-m // 16), -(-n // 16))
-        launch(version, [a, b, c, m, n, k, width[0], width[1], width[1]], grid)
-        results.append(c)
-    np.testing.assert_array_equal(*results)
+    assert_same_gemm(passes, size, whole_numbers, depth=32)
 
 
 def test_a_gemm_with_an_epilogue():

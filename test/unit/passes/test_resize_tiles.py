@@ -10,24 +10,8 @@ from flagc.passes.ttir.loads_to_descriptors import LoadsToDescriptors
 from flagc.passes.ttir.make_persistent import MakePersistent
 from flagc.passes.ttir.resize_tiles import ResizeTiles
 from support.lowering import lowered, python_file
-from support.planned import launch
+from support.planned import after, assert_same_gemm, launch, whole_numbers
 from support.running import transformed
-
-BLOCKS = {"BLOCK_M": 16, "BLOCK_N": 16, "BLOCK_K": 16}
-STRIDES = {"stride_ak": 1, "stride_bn": 1, "stride_cn": 1}
-GEMM = "*fp16:16 *fp16:16 *fp16:16 i32 i32 i32 i32:16 i32:16 i32:16"
-
-
-def gemm():
-    return lowered(python_file("examples/gemm.py").gemm_kernel, GEMM, {**BLOCKS, **STRIDES})
-
-
-def after(passes, module):
-    for instance in passes:
-        module, said = transformed(instance, module.text())
-        assert said == []
-    return module
-
 
 PIPELINES = [
     (ResizeTiles(y=32),),
@@ -44,19 +28,7 @@ PIPELINES = [
 )
 @pytest.mark.parametrize("passes", PIPELINES)
 def test_gemm(size, grid, passes):
-    m, n, k = size
-    module = gemm()
-    changed = after(passes, module)
-    random = np.random.default_rng()
-    width = [-(-extent // 16) * 16 + 16 for extent in (k, n)]
-    # Whole numbers: sums are exact, in whatever order numpy adds up blocks of either shape.
-    a, b = (random.integers(-8, 9, s).astype(np.float16) for s in ((m, width[0]), (k, width[1])))
-    results = []
-    for version in (module, changed):
-        c = np.full((m, width[1]), 7, np.float16)
-        launch(version, [a, b, c, m, n, k, width[0], width[1], width[1]], grid)
-        results.append(c)
-    np.testing.assert_array_equal(*results)
+    assert_same_gemm(passes, size, whole_numbers, grid=grid)
 
 
 def test_smaller_tiles_of_a_vector_kernel():

@@ -14,13 +14,10 @@ from flagc.passes.ttir.peel_k_tail import PeelKTail
 from flagc.passes.ttir.resize_tiles import ResizeTiles
 from flagc.passes.ttir.split_k import SplitK
 from support import templates, ttir_interpreter
-from support.lowering import lowered, python_file
-from support.planned import launch
-from support.running import transformed
+from support.lowering import lowered
+from support.planned import after, assert_same_gemm, launch, small_gemm, whole_numbers
 
 BLOCKS = {"BLOCK_M": 16, "BLOCK_N": 16, "BLOCK_K": 16}
-STRIDES = {"stride_ak": 1, "stride_bn": 1, "stride_cn": 1}
-GEMM = "*fp16:16 *fp16:16 *fp16:16 i32 i32 i32 i32:16 i32:16 i32:16"
 PIPELINES = [
     (SplitK(ways=2),),
     (SplitK(ways=5),),
@@ -29,40 +26,16 @@ PIPELINES = [
 ]
 
 
-def gemm():
-    return lowered(python_file("examples/gemm.py").gemm_kernel, GEMM, {**BLOCKS, **STRIDES})
-
-
-def after(passes, module):
-    for instance in passes:
-        module, said = transformed(instance, module.text())
-        assert said == []
-    return module
-
-
 @pytest.mark.parametrize("size", [(17, 20, 16), (9, 50, 97), (16, 16, 0), (20, 20, 200)])
 @pytest.mark.parametrize("passes", PIPELINES)
 def test_gemm(size, passes):
     """Also with fewer iterations than programs, and none."""
-    m, n, k = size
-    module = gemm()
-    changed = after(passes, module)
-    random = np.random.default_rng()
-    width = [-(-extent // 16) * 16 + 16 for extent in (k, n)]
-    # Whole numbers: sums are exact in any order.
-    a, b = (random.integers(-8, 9, s).astype(np.float16) for s in ((m, width[0]), (k, width[1])))
-    results = []
-    for version in (module, changed):
-        c = np.full((m, width[1]), 7, np.float16)
-        grid = (-(-m // 16), -(-n // 16))
-        launch(version, [a, b, c, m, n, k, width[0], width[1], width[1]], grid)
-        results.append(c)
-    np.testing.assert_array_equal(*results)
+    assert_same_gemm(passes, size, whole_numbers)
 
 
 def test_the_sum_does_not_depend_on_who_is_last(monkeypatch):
     """Sums of random numbers, with the programs run in every order: the same bits."""
-    module = after((SplitK(ways=3),), gemm())
+    module = after((SplitK(ways=3),), small_gemm())
     (function,) = module.functions()
     random = np.random.default_rng()
     a, b = random.standard_normal((2, 16, 48)).astype(np.float16)

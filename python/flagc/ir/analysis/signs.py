@@ -18,30 +18,28 @@ _NEVER_NEGATIVE = frozenset({"tt.get_program_id", "tt.get_num_programs", "arith.
 
 def integer_constant(value: Value) -> int | None:
     """Return the number that an integer is, or that fills an integer tensor; else None."""
-    definition = defining_op(value)
-    if definition is None or definition.name != "arith.constant":
-        return None
-    attribute = definition.attributes["value"]
-    if isinstance(attribute, ir.DenseElementsAttr):
-        if not attribute.is_splat:
-            return None
-        attribute = attribute.get_splat_value()
-    number = getattr(attribute, "value", None)
+    number = _constant(value)
     return int(number) if isinstance(number, int) else None
 
 
 def is_zero(value: Value) -> bool:
     """Return whether `value` is the number 0, or a tensor of it; -0.0 is not."""
+    number = _constant(value)
+    return number == 0 and not str(number).startswith("-")
+
+
+def _constant(value: Value) -> int | float | None:
+    """Return the number that a constant is, or that fills a constant tensor; else None."""
     op = defining_op(value)
     if op is None or op.name != "arith.constant":
-        return False
+        return None
     attribute = op.attributes["value"]
     if isinstance(attribute, ir.DenseElementsAttr):
         if not attribute.is_splat:
-            return False
+            return None
         attribute = attribute.get_splat_value()
-    number = getattr(attribute, "value", None)
-    return number == 0 and not str(number).startswith("-")
+    number: int | float | None = getattr(attribute, "value", None)
+    return number
 
 
 def cannot_be_negative(value: Value, depth: int = _DEPTH) -> bool:

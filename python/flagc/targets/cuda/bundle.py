@@ -17,9 +17,10 @@ from flagc.errors import UsageError, nearest
 from flagc.frontend.execution import Argument
 from flagc.frontend.launch import Launch
 from flagc.pipeline.compiler import CompileResult
+from flagc.pipeline.scratch_memory import torch_scratch
 from flagc.pipeline.target import KernelSource
 from flagc.targets.cuda.driver_api import CudaDriver, cuda_driver
-from flagc.targets.cuda.executor import require_gpu, torch_scratch
+from flagc.targets.cuda.executor import require_gpu
 from flagc.targets.cuda.facts import cuda_facts
 from flagc.targets.cuda.kernel_image import KernelImage
 

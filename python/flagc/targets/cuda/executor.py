@@ -12,6 +12,7 @@ from flagc.frontend.execution import Argument, Execution
 from flagc.frontend.launch import Launch
 from flagc.pipeline.compiler import CompileRequest, CompileResult
 from flagc.pipeline.pipeline_text import PlacedPass
+from flagc.pipeline.scratch_memory import torch_scratch
 from flagc.targets.cuda.driver_api import CudaDriver, cuda_driver
 from flagc.targets.cuda.kernel_image import KernelImage
 
@@ -55,13 +56,6 @@ def require_gpu(capability: int, target: str) -> None:
     if found != capability and not (capability < _EXACT_FROM and same_family):
         name = torch.cuda.get_device_name()
         raise UsageError(f"this machine's {name} is sm{found}, not {target}: use cuda:sm{found}")
-
-
-def torch_scratch(size: int) -> Any:
-    """Return `size` bytes on the GPU from torch's allocator, ordered by the current stream."""
-    import torch
-
-    return torch.empty(size, dtype=torch.uint8, device="cuda")
 
 
 @dataclass
