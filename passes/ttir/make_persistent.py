@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from typing import Any
 
 from flagc.ir.analysis import program_ids as analysis
 from flagc.ir.analysis.memory_effects import accesses_of
@@ -36,10 +37,11 @@ class MakePersistent(Pass):
     (`flagc.ir.launch_plan`); that is what flagc's launchers do: `flagc --run` and `--bench`,
     bundles, `flagc.install` and `flagc.use_passes`. The kernel is right for any number of programs.
 
-    `programs` is by default the number of multiprocessors of the target. With `group_m`, tiles of
-    a grid of two axes are visited in groups of so many rows, as `swizzle-program-ids` does.
-    `flatten` marks the loop for Triton's fusion with the loop inside it, so that a tile's first
-    loads overlap the tile before.
+    `programs` is by default the number of multiprocessors of the target; on Ascend of cube cores,
+    or of vector cores for a kernel without matrix products. With `group_m`, tiles of a grid of two
+    axes are visited in groups of so many rows, as `swizzle-program-ids` does. `flatten` marks the
+    loop for Triton's fusion with the loop inside it, so that a tile's first loads overlap the tile
+    before.
 
     What does not depend on the tile, descriptors among it, is computed once, before the loop. Run
     the pass after those that look at addresses and masks. Refused are kernels whose programs could
@@ -56,10 +58,7 @@ class MakePersistent(Pass):
         """Wrap the kernel's body in a loop over tiles."""
         if self.programs < 0 or self.group_m < 0:
             context.error(None, "programs and group-m must not be negative")
-        if context.target is not None and not hasattr(context.target, "multiprocessors"):
-            context.remark(None, "not applied: only launchers for CUDA shrink the grid")
-            return
-        programs = self.programs or getattr(context.target, "multiprocessors", 0)
+        programs = self.programs or _at_a_time(module, context.target)
         if not programs:
             context.error(None, "say how many programs: this target's number is not known")
         functions = module.functions()
@@ -75,6 +74,14 @@ class MakePersistent(Pass):
             if self.flatten:
                 loop.attributes["tt.flatten"] = module.attribute("unit")
             context.statistic("kernels made persistent")
+
+
+def _at_a_time(module: Module, target: Any) -> int:
+    """Return how many programs the target runs at a time, 0 where that is not known."""
+    if hasattr(target, "multiprocessors"):
+        return int(target.multiprocessors)
+    products = next(iter(module.walk("tt.dot")), None)
+    return int(getattr(target, "vector_cores" if products is None else "cube_cores", 0))
 
 
 def _obstacle(function: Operation) -> tuple[Operation, str] | None:

@@ -49,9 +49,6 @@ class ResizeTiles(Pass):
         for size in (self.x, self.y, self.z):
             if size < 0 or size & (size - 1):
                 context.error(None, f"a tile of {size} elements; sizes are powers of two")
-        if context.target is not None and not hasattr(context.target, "multiprocessors"):
-            context.remark(None, "not applied: only launchers for CUDA change the grid")
-            return
         functions = module.functions()
         if len(functions) > 1:
             context.remark(functions[1], "not applied: the module has a second function")

@@ -19,6 +19,7 @@ from flagc.errors import EnvironmentProblem, UsageError
 from flagc.frontend.execution import Argument
 from flagc.frontend.launch import Launch
 from flagc.pipeline.compiler import compile_kernel
+from flagc.pipeline.defaults import build_pipeline
 from flagc.pipeline.loading import load_installed_passes
 from flagc.pipeline.target import KernelSource
 from flagc.targets.ascend import npu_executor
@@ -98,6 +99,19 @@ def test_a_launch_registers_the_object_and_packs_its_arguments(npu: Any) -> None
     block = bytes((ctypes.c_ubyte * 1024).in_dll(npu, "seen_arguments"))[:size]
     # flags, lock, workspace; the kernel's own; the grid
     assert block == struct.pack("<QQQQQifiii", 0xF0F0, 0, 0, 0x1000, 0x2000, -3, 0.5, 5, 2, 1)
+
+
+def test_a_planned_launch_has_the_plans_grid_and_hands_over_the_scripts(npu: Any) -> None:
+    executor, launch = executor_and_launch()
+    target = executor.target
+    executor.passes = build_pipeline(target, "resize-tiles{x=512}", (), ())
+    execution = executor.execute(launch, (5, 1, 1), arguments(tensor(0x2000)))
+    assert execution.grid == (5, 1, 1)
+    assert number(npu, "seen_blocks") == 2
+    size = number(npu, "seen_bytes")
+    block = bytes((ctypes.c_ubyte * 1024).in_dll(npu, "seen_arguments"))[:size]
+    end = struct.pack("<ifiiiiii", -3, 0.5, 5, 1, 1, 2, 1, 1)
+    assert block.endswith(end)
 
 
 def test_an_empty_grid_launches_nothing(npu: Any) -> None:

@@ -18,6 +18,7 @@ from flagc.aicore.timing.model import Timing, time_launch
 from flagc.errors import KernelError, UsageError
 from flagc.frontend.execution import Argument, Execution, Instruction
 from flagc.frontend.launch import Launch
+from flagc.ir.launch_plan import Grid
 from flagc.ir.locations import SourceLocation
 from flagc.pipeline import cache
 from flagc.pipeline.compiler import CompileRequest, CompileResult
@@ -28,6 +29,7 @@ from flagc.pipeline.target import KernelSource
 from flagc.targets.ascend.llvm_stage import LlvmStage, final_to_llvm
 from flagc.targets.ascend.lowered_arguments import lowered_arguments
 from flagc.targets.ascend.npu_executor import why_no_npu
+from flagc.targets.ascend.planned_launch import planned
 from flagc.targets.ascend.target import AscendTarget
 
 Compile = Callable[[CompileRequest], CompileResult]
@@ -55,7 +57,7 @@ class EmulatedExecutor:
     threads: int | None = None
     trace: bool = False
     warn: Callable[[Diagnostic], None] = field(default=lambda _: None)
-    _kernels: dict[str, EmulatedKernel] = field(default_factory=dict)
+    _kernels: dict[str, tuple[EmulatedKernel, Mapping[str, Any]]] = field(default_factory=dict)
     _warned: set[tuple[str, str]] = field(default_factory=set)
 
     def prepare(self, launch: Launch) -> None:
@@ -66,13 +68,12 @@ class EmulatedExecutor:
         self, launch: Launch, grid: tuple[int, int, int], arguments: Sequence[Argument]
     ) -> Execution:
         """Run one launch; see `flagc.frontend.execution.Executor`."""
-        names, values = _lowered(launch, grid, arguments)
-        kernel = self._kernel(launch)
+        kernel, launched, names, values = self._launch(launch, grid, arguments)
         before = _memories(values) if self.checks else []
         started = time.perf_counter()
         try:
             report = kernel.run(
-                grid,
+                launched,
                 values,
                 names=names,
                 threads=self.threads,
@@ -124,16 +125,15 @@ class EmulatedExecutor:
             KernelError: the kernel does not compile, or makes all blocks wait for each other.
             UsageError: an argument that the target cannot take, or a chip that cannot be timed.
         """
-        names, values = _lowered(launch, grid, arguments)
-        kernel = self._kernel(launch)
+        kernel, launched, names, values = self._launch(launch, grid, arguments)
         data = False
         try:
-            recorded = kernel.record(grid, values, names=names)
+            recorded = kernel.record(launched, values, names=names)
         except KernelFault as fault:
             if fault.fault.kind != "needs-data":
                 raise KernelError(_placed(fault, launch)) from fault
             data = True
-            recorded = self._executed(kernel, launch, grid, names, values)
+            recorded = self._executed(kernel, launch, launched, names, values)
         return time_launch(recorded, self.target.facts, with_data=data, trace=self.trace)
 
     def _executed(
@@ -153,7 +153,21 @@ class EmulatedExecutor:
             for address, saved in before:
                 ctypes.memmove(address, saved, len(saved))
 
-    def _kernel(self, launch: Launch) -> EmulatedKernel:
+    def _launch(
+        self, launch: Launch, grid: Grid, arguments: Sequence[Argument]
+    ) -> tuple[EmulatedKernel, Grid, list[str], list[Any]]:
+        """The compiled kernel, its own grid, and names and values of its own arguments."""
+        _refuse_grid(launch.source.name, grid)
+        for argument in arguments:
+            _refuse_tensor(argument)
+        kernel, metadata = self._kernel(launch)
+        launched, arguments = planned(metadata, grid, arguments, "cpu")
+        _refuse_grid(launch.source.name, launched)
+        parts = [part for argument in arguments for part in lowered_arguments(argument)]
+        return kernel, launched, [name for name, _, _ in parts], [value for _, _, value in parts]
+
+    def _kernel(self, launch: Launch) -> tuple[EmulatedKernel, Mapping[str, Any]]:
+        """The compiled kernel, and what its compilation noted."""
         request = CompileRequest(
             launch.source,
             self.target,
@@ -163,25 +177,12 @@ class EmulatedExecutor:
         )
         key = request.key
         if key not in self._kernels:
-            final = self.compile(request).artifact("final").content
+            result = self.compile(request)
+            final = result.artifact("final").content
             assert isinstance(final, str)
-            self._kernels[key] = EmulatedKernel(_linked(final), self.target.facts)
+            kernel = EmulatedKernel(_linked(final), self.target.facts)
+            self._kernels[key] = (kernel, result.metadata)
         return self._kernels[key]
-
-
-def _lowered(
-    launch: Launch, grid: tuple[int, int, int], arguments: Sequence[Argument]
-) -> tuple[list[str], list[Any]]:
-    """Names and values of the arguments as the compiled kernel takes them."""
-    _refuse_grid(launch.source.name, grid)
-    names: list[str] = []
-    values: list[Any] = []
-    for argument in arguments:
-        _refuse_tensor(argument)
-        for name, _, value in lowered_arguments(argument):
-            names.append(name)
-            values.append(value)
-    return names, values
 
 
 def _instruction(record: Any) -> Instruction:

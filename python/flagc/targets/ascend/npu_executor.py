@@ -17,6 +17,7 @@ from flagc.pipeline.pipeline_text import PlacedPass
 from flagc.targets.ascend import toolchain
 from flagc.targets.ascend.cann_runtime import RuntimeFunction, cann_runtime
 from flagc.targets.ascend.lowered_arguments import lowered_arguments
+from flagc.targets.ascend.planned_launch import planned
 from flagc.targets.ascend.target import AscendTarget
 
 Compile = Callable[[CompileRequest], CompileResult]
@@ -82,6 +83,7 @@ class NpuExecutor:
         import torch
 
         function, facts = self._kernel(launch)
+        script_grid, (grid, arguments) = grid, planned(facts, grid, arguments, "npu")
         blocks = grid[0] * grid[1] * grid[2]
         started = time.perf_counter()
         if blocks:
@@ -94,7 +96,7 @@ class NpuExecutor:
             cann_runtime().launch(function, blocks, block, stream.npu_stream)
             stream.synchronize()
         seconds = time.perf_counter() - started
-        return Execution(grid, blocks, 0, seconds, device=f"NPU ({self.target.name})")
+        return Execution(script_grid, blocks, 0, seconds, device=f"NPU ({self.target.name})")
 
     def _kernel(self, launch: Launch) -> tuple[RuntimeFunction, dict[str, Any]]:
         options = {**launch.options, **self.options}

@@ -136,7 +136,7 @@ class AscendTarget(Target):
         functions: dict[str, Any] = {}
         backend.add_stages(functions, parsed, Language.TRITON)
         stages: list[Stage] = [
-            TritonStage("ttir", functions["ttir"], context, {}),
+            TritonStage("ttir", functions["ttir"], context, metadata),
             LinalgStage(self.facts, metadata, notes),
             HivmStage(self.facts, metadata, notes),
             FinalStage(self.facts, metadata, notes),
