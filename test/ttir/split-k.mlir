@@ -2,7 +2,7 @@
 // RUN: flagc-opt %s --target ascend --passes split-k 2>&1 | filecheck %s --check-prefix ASCEND
 // RUN: not flagc-opt %s --passes split-k{ways=1} 2>&1 | filecheck %s --check-prefix WAYS
 
-// ASCEND: not applied: only CUDA has atomics that order other programs' stores
+// ASCEND: not applied: only CUDA's atomics order other programs' stores
 // WAYS: ways is 1; at least 2 programs share a tile
 
 // CHECK-LABEL: @square
