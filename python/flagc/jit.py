@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
+from flagc.frontend import argument_notes
 from flagc.pipeline import scratch_memory, triton_hook
 from flagc.pipeline.cache import cache_folder
 from flagc.pipeline.diagnostics import Findings
@@ -28,7 +29,8 @@ _INDUCTOR_CACHE = "TORCHINDUCTOR_CACHE_DIR"
 # Inductor's own launcher knows nothing of launch plans; without it, Triton's is used.
 _INDUCTOR_LAUNCHER = "TORCHINDUCTOR_USE_STATIC_CUDA_LAUNCHER"
 
-_installed: list[tuple[Installation, dict[str, str | None]]] = []
+# Each with what its passes note of arguments, and the environment before it.
+_installed: list[tuple[Installation, tuple[Pass, ...], dict[str, str | None]]] = []
 
 
 def install(
@@ -62,16 +64,19 @@ def install(
     triton_hook.add(installation)
     planned_launches.provide()
     scratch_memory.provide()
-    _installed.append((installation, _redirect_inductor(installation.fingerprint)))
+    asking = argument_notes.add(placed)
+    _installed.append((installation, asking, _redirect_inductor(installation.fingerprint)))
     return installation
 
 
 def uninstall(installation: Installation | None = None) -> None:
     """Take back one installation, or all of them."""
-    for entry, environment in reversed(list(_installed)):
+    for installed in reversed(list(_installed)):
+        entry, asking, environment = installed
         if installation is None or entry is installation:
             triton_hook.remove(entry)
-            _installed.remove((entry, environment))
+            argument_notes.remove(asking)
+            _installed.remove(installed)
             for name, value in environment.items():
                 if value is None:
                     os.environ.pop(name, None)

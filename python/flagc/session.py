@@ -67,14 +67,15 @@ def use(
         EnvironmentProblem: a CUDA target on a machine without a GPU.
     """
     chosen = target_by_name(target)
+    placed = build_pipeline(chosen, passes, load, without)
     executor = chosen.executor(
-        passes=build_pipeline(chosen, passes, load, without),
+        passes=placed,
         compile=_compile,
         checks=checks,
         threads=threads,
         warn=terminal.print_diagnostic,
     )
-    return Session(LaunchRecorder(chosen, executor=executor))
+    return Session(LaunchRecorder(chosen, executor=executor, passes=placed))
 
 
 def _compile(request: CompileRequest) -> CompileResult:

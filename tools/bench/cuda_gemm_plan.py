@@ -18,6 +18,7 @@ from flagc.frontend.launch import Launch
 from flagc.frontend.recorder import LaunchRecorder, recording
 from flagc.pipeline.compiler import CompileRequest, CompileResult, cached_result, compile_kernel
 from flagc.pipeline.defaults import build_pipeline
+from flagc.pipeline.pipeline_text import PlacedPass
 from flagc.targets.registry import target_by_name
 
 if sys.version_info >= (3, 11):
@@ -92,11 +93,15 @@ def read_rows(table: Path) -> list[Row]:
 
 
 def recorded(
-    target: Any, problem: Problem, variant: Variant, values: Mapping[str, Any]
+    target: Any,
+    problem: Problem,
+    variant: Variant,
+    values: Mapping[str, Any],
+    passes: Sequence[PlacedPass],
 ) -> tuple[Launch, tuple[int, int, int], list[Argument]]:
     """Return the launch that a script would make with `values`, its grid and its arguments."""
     grid, constants = problem.grid_and_constants(variant.tile)
-    recorder = LaunchRecorder(target)
+    recorder = LaunchRecorder(target, passes=passes)
     with recording(recorder):
         problem.kernel[grid](**values, **constants)
     (launch,) = recorder.launches
@@ -115,7 +120,7 @@ def compile_one(target_name: str, problem: Problem, variant: Variant) -> str:
     try:
         target = target_by_name(target_name)
         passes = build_pipeline(target, variant.passes, (), ())
-        launch, _, _ = recorded(target, problem, variant, problem.values("cpu"))
+        launch, _, _ = recorded(target, problem, variant, problem.values("cpu"), passes)
         options = {**launch.options, **variant.options}
         compiled(CompileRequest(launch.source, target, options, passes))
     except FlagcError as error:

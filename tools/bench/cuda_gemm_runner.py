@@ -246,7 +246,7 @@ def launching(target: Any, row: Row, variant: Variant, values: Mapping[str, Any]
     """Return what makes a call of the compiled variant from a copy of `values`."""
     passes = build_pipeline(target, variant.passes, (), ())
     executor = CudaExecutor(target, passes, compiled, variant.options)
-    launch, grid, arguments = recorded(target, row.problem, variant, values)
+    launch, grid, arguments = recorded(target, row.problem, variant, values, passes)
 
     def make(copy: Mapping[str, Any]) -> Call:
         return executor.call(launch, grid, with_values(arguments, copy))

@@ -86,14 +86,14 @@ def _list(kernels: dict[str, BundledKernel]) -> None:
             (
                 parameter["name"],
                 parameter.get("type", "constant"),
-                str(parameter["constant"]) if "constant" in parameter else "",
-                "yes" if parameter.get("divisible_by_16") else "",
+                str(parameter.get("constant", parameter.get("value", ""))),
+                str(divisor) if (divisor := parameter.get("divisible_by", 1)) > 1 else "",
             )
             for parameter in kernel.parameters
         )
         grids = ", ".join("x".join(map(str, grid)) for grid in kernel.grids) or "none recorded"
         title = f"{name} for {kernel.target}, grids {grids}"
-        terminal.print_table(Table(title, ("argument", "type", "value", "divisible by 16"), rows))
+        terminal.print_table(Table(title, ("argument", "type", "value", "divisible by"), rows))
 
 
 def _choose(kernels: dict[str, BundledKernel], name: str | None) -> BundledKernel:

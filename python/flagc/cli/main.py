@@ -286,7 +286,7 @@ def collect_launches(
             ]
         )
     script = run_script(
-        settings.path, settings.script_arguments, target, settings.config, running.executor
+        settings.path, settings.script_arguments, target, settings.config, running.executor, passes
     )
     if not script.launches:
         raise UsageError(_no_launch(settings.path))

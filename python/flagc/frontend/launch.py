@@ -36,14 +36,19 @@ class Launch:
         described: dict[str, Any] = {"kernel": self.source.name, "grids": [*map(list, self.grids)]}
         if isinstance(self.source, KernelSource):
             names = self.source.function.arg_names
+            attributes = list(self.source.attributes.items())
             described["signature"] = {k: str(v) for k, v in self.source.signature.items()}
             described["constexprs"] = {
                 ".".join([names[path[0]], *map(str, path[1:])]): str(value)
                 for path, value in self.source.constexprs.items()
             }
-            described["divisible_by_16"] = [
-                names[path[0]] for path, value in self.source.attributes.items() if value
-            ]
+            divisors, values = (
+                {names[path[0]]: dict(notes)[kind] for path, notes in attributes if kind in dict(notes)}
+                for kind in ("tt.divisibility", "flagc.value")
+            )
+            described["divisible_by_16"] = [n for n, by in divisors.items() if by % 16 == 0]
+            if values:
+                described["values"] = values
         described["options"] = {
             name: self.options[name]
             for name in ("num_warps", "num_stages", "num_ctas", "maxnreg")

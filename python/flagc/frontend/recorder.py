@@ -18,8 +18,10 @@ from triton.runtime.driver import driver
 from triton.runtime.jit import JITFunction
 
 from flagc.errors import KernelError, UsageError
+from flagc.frontend.argument_notes import noting
 from flagc.frontend.execution import Executor, runtime_arguments
 from flagc.frontend.launch import Launch
+from flagc.pipeline.pipeline_text import PlacedPass
 from flagc.pipeline.target import KernelSource, Target
 
 # What Triton's launcher passes between the grid and the kernel's own arguments: stream, function,
@@ -32,7 +34,8 @@ class LaunchRecorder:
 
     `autotune_config` picks the config of autotuned kernels; None takes the first one, and keeps
     the others as its alternatives. With an `executor`, launches are executed as they
-    come, and of an autotuned kernel the first config that compiles is taken.
+    come, and of an autotuned kernel the first config that compiles is taken. `passes` are those that
+    launches will be compiled with, where they tell kernels apart by the values of arguments.
     """
 
     def __init__(
@@ -40,8 +43,10 @@ class LaunchRecorder:
         target: Target,
         autotune_config: int | None = None,
         executor: Executor | None = None,
+        passes: Sequence[PlacedPass] = (),
     ) -> None:
         self.target = target
+        self.passes = passes
         self.executor = executor
         self.launches: list[Launch] = []
         self.autotune_config = autotune_config
@@ -255,7 +260,8 @@ def recording(recorder: LaunchRecorder) -> Iterator[None]:
     JITFunction.warmup = warm_up
     driver.set_active(RecordingDriver(recorder.target, executing=recorder.executor is not None))
     try:
-        yield
+        with noting(recorder.passes):
+            yield
     finally:
         triton.compiler.compile = original_compile
         Autotuner._bench, Autotuner.run = original_bench, original_run

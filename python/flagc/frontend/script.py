@@ -15,6 +15,7 @@ from flagc.errors import EXIT_KERNEL_FAILED, FlagcError, KernelError, UsageError
 from flagc.frontend.execution import Executor
 from flagc.frontend.launch import Launch
 from flagc.frontend.recorder import LaunchRecorder, recording
+from flagc.pipeline.pipeline_text import PlacedPass
 from flagc.pipeline.target import Target
 
 
@@ -42,10 +43,11 @@ def run_script(
     target: Target,
     autotune_config: int | None = None,
     executor: Executor | None = None,
+    passes: Sequence[PlacedPass] = (),
 ) -> ScriptRun:
     """Run the script at `path` as `__main__` with `arguments`, and return its launches.
 
-    With an `executor` they are executed as they come.
+    With an `executor` they are executed as they come. `passes` are those of their compilations.
 
     Raises:
         UsageError: no such file.
@@ -54,7 +56,7 @@ def run_script(
     """
     if not path.is_file():
         raise UsageError(f"no such file: {path}")
-    recorder = LaunchRecorder(target, autotune_config, executor)
+    recorder = LaunchRecorder(target, autotune_config, executor, passes)
     saved_arguments, saved_path = sys.argv, list(sys.path)
     sys.argv = [str(path), *arguments]
     sys.path.insert(0, str(path.resolve().parent))

@@ -32,6 +32,14 @@ class Pass(ABC):
         the module illegal calls `context.error`, which raises `PassFailure`.
         """
 
+    def note_of(self, value: int) -> tuple[str, int] | None:
+        """Return an attribute for a kernel's integer argument that is `value` in a launch, or None.
+
+        Each combination of such notes gets a kernel of its own; the pass finds them at the
+        arguments of the TTIR. Without one, a kernel is compiled for all values alike.
+        """
+        return None
+
     def spelling(self) -> str:
         """Return the pass with its non-default options as pipeline text, `name{option=value}`."""
         parts = []

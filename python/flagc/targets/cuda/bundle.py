@@ -24,8 +24,8 @@ from flagc.targets.cuda.executor import require_gpu
 from flagc.targets.cuda.facts import cuda_facts
 from flagc.targets.cuda.kernel_image import KernelImage
 
-_FORMAT = 1
-_DIVISOR = 16
+_FORMAT = 2
+_VALUE, _DIVISIBILITY = "flagc.value", "tt.divisibility"
 
 
 def launch_document(launch: Launch, result: CompileResult, cubin_file: str) -> dict[str, Any]:
@@ -40,9 +40,11 @@ def launch_document(launch: Launch, result: CompileResult, cubin_file: str) -> d
         if index in constants:
             arguments.append({"name": name, "constant": _plain(constants[index])})
         else:
-            promised = bool(source.attributes.get((index,)))
-            kind = str(source.signature[name])
-            arguments.append({"name": name, "type": kind, "divisible_by_16": promised})
+            promised = dict(source.attributes.get((index,)) or ())
+            argument = {"name": name, "type": str(source.signature[name])}
+            if _VALUE in promised:
+                argument["value"] = promised[_VALUE]
+            arguments.append({**argument, "divisible_by": promised.get(_DIVISIBILITY, 1)})
     return {
         "format": _FORMAT,
         "target": result.target,
@@ -131,16 +133,21 @@ class BundledKernel:
             )
 
     def _check_promise(self, parameter: dict[str, Any], value: Any) -> None:
-        if not parameter["divisible_by_16"]:
-            return
+        """Refuse an argument that the kernel was not compiled for."""
         base = getattr(value, "base", value)
         number = value if isinstance(value, int) else base.data_ptr()
-        if number % _DIVISOR:
-            what = "" if isinstance(value, int) else "the address of "
-            raise UsageError(
-                f"kernel '{self.name}' was compiled for {what}{parameter['name']} divisible by 16, "
-                f"which {number} is not: compile it again for such arguments"
-            )
+        what = "" if isinstance(value, int) else "the address of "
+        divisor, wanted = parameter["divisible_by"], parameter.get("value", number)
+        if number != wanted:
+            promise = f"={wanted}"
+        elif divisor > 1 and number % divisor:
+            promise = f" divisible by {divisor}"
+        else:
+            return
+        raise UsageError(
+            f"kernel '{self.name}' was compiled for {what}{parameter['name']}{promise}, "
+            f"which {number} is not: compile it again for such arguments"
+        )
 
 
 def load_bundle(folder: str | Path) -> dict[str, BundledKernel]:
