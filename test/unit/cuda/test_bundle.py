@@ -82,6 +82,21 @@ def test_addresses_must_be_aligned_where_it_was_promised(kernel: BundledKernel) 
         kernel.launch((4, 4, 1), **named)
 
 
+def test_values_that_a_pass_took_for_numbers_must_be_those(
+    tmp_path: Path, stand_in: StandIn, gpu: None
+) -> None:
+    passes = ("--passes", "specialise-arguments")
+    done = flagc_command(EXAMPLES / "gemm.py", "--target", "cuda:sm90", *passes, "-o", tmp_path)
+    assert done.status == 0, done.stderr
+    (kernel,) = load_bundle(tmp_path).values()
+    a = gpu_tensor(torch.zeros(512, 512, dtype=torch.float16))
+    named: dict[str, Any] = {f"{name}_ptr": a for name in "abc"}
+    named |= {name: 512 for name in ("M", "N", "K", "stride_am", "stride_bk", "stride_cm")}
+    assert len(kernel.arguments(**named)) == 9
+    with pytest.raises(UsageError, match="compiled for K=512, which 1024 is not"):
+        kernel.arguments(**{**named, "K": 1024})
+
+
 def test_folders_without_a_bundle(folder: Path, tmp_path: Path) -> None:
     with pytest.raises(UsageError, match="holds no bundle"):
         flagc.load_bundle(tmp_path)
