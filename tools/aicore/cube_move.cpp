@@ -161,18 +161,26 @@ void load_3d(Core& core, std::uint64_t target, std::uint64_t source, std::uint64
   }
 }
 
-// Whole fractals, in the order in which they lie in L1.
-template <bool kToB>
+// Whole fractals, in the order in which they lie in L1. Those of 16 bits are 16x16 and can be transposed.
+template <bool kToB, bool k16Bits>
 void load_2d(Core& core, std::uint64_t target, std::uint64_t source, std::uint64_t configuration,
-             std::uint64_t fourth, std::uint64_t fifth) {
+             std::uint64_t transpose, std::uint64_t addresses) {
   only(configuration, mask_of(0, 40) | mask_of(44, 60), "configuration");
-  only(fourth | fifth, 0, "last operands");
+  only(transpose, k16Bits ? 1 : 0, "transposition");
+  only(addresses, 0, "address mode");
   const std::uint64_t start = field(configuration, 0, 16), repeat = field(configuration, 16, 24),
                       stride = field(configuration, 24, 40), gap = field(configuration, 44, 60);
   Memory& memory = kToB ? core.l0b : core.l0a;
   for (std::uint64_t index = 0; index < repeat; ++index) {
     const std::uint8_t* in = core.l1.read(source + (start + index * stride) * kFractal, kFractal);
-    std::memcpy(memory.write(target + index * (gap + 1) * kFractal, kFractal), in, kFractal);
+    std::uint8_t* out = memory.write(target + index * (gap + 1) * kFractal, kFractal);
+    if (transpose == 0) {
+      std::memcpy(out, in, kFractal);
+      continue;
+    }
+    for (std::uint64_t element = 0; element < 256; ++element) {
+      std::memcpy(out + (element % 16 * 16 + element / 16) * 2, in + element * 2, 2);
+    }
   }
 }
 
@@ -274,6 +282,7 @@ void from_l1(Core& core, std::uint64_t target, std::uint64_t source, std::uint64
 }
 
 const char* const kInt4 = "the element of the low four bits comes first (AscendC int4b_t)";
+const char* const kSquares = "transposition is of each fractal (the library's whole product; AscendC LoadData2D ifTranspose)";
 const char* const kTail = "the last block of a row is filled up with zeros (AscendC DataCopy ND2NZ)";
 
 const Instruction rows[] = {
@@ -294,14 +303,14 @@ const Instruction rows[] = {
     FLAGC_INSTRUCTION("LOAD.L1.TO.L0A.3DV2.f32", kMte1, "", load_3d<std::uint32_t, false>),
     FLAGC_INSTRUCTION("LOAD.L1.TO.L0B.3DV2.f16", kMte1, "", load_3d<std::uint16_t, true>),
     FLAGC_INSTRUCTION("LOAD.L1.TO.L0B.3DV2.f32", kMte1, "", load_3d<std::uint32_t, true>),
-    FLAGC_INSTRUCTION("LOAD.L1.TO.L0A.2D.V220.f16.addr", kMte1, "", load_2d<false>),
-    FLAGC_INSTRUCTION("LOAD.L1.TO.L0A.2D.V220.s8.addr", kMte1, "", load_2d<false>),
-    FLAGC_INSTRUCTION("LOAD.L1.TO.L0B.2D.V220.bf16.addr", kMte1, "", load_2d<true>),
-    FLAGC_INSTRUCTION("LOAD.L1.TO.L0B.2D.V220.f16.addr", kMte1, "", load_2d<true>),
-    FLAGC_INSTRUCTION("LOAD.L1.TO.L0B.2D.V220.f32.addr", kMte1, "", load_2d<true>),
-    FLAGC_INSTRUCTION("LOAD.L1.TO.L0B.2D.V220.s8.addr", kMte1, "", load_2d<true>),
+    FLAGC_INSTRUCTION("LOAD.L1.TO.L0A.2D.V220.f16.addr", kMte1, kSquares, load_2d<false, true>),
+    FLAGC_INSTRUCTION("LOAD.L1.TO.L0A.2D.V220.s8.addr", kMte1, "", load_2d<false, false>),
+    FLAGC_INSTRUCTION("LOAD.L1.TO.L0B.2D.V220.bf16.addr", kMte1, kSquares, load_2d<true, true>),
+    FLAGC_INSTRUCTION("LOAD.L1.TO.L0B.2D.V220.f16.addr", kMte1, kSquares, load_2d<true, true>),
+    FLAGC_INSTRUCTION("LOAD.L1.TO.L0B.2D.V220.f32.addr", kMte1, "", load_2d<true, false>),
+    FLAGC_INSTRUCTION("LOAD.L1.TO.L0B.2D.V220.s8.addr", kMte1, "", load_2d<true, false>),
     FLAGC_INSTRUCTION("MOV.L1.TO.BT", kMte1, "conversion is from fp16 (library); gap of the source in 32, of the target in 64 bytes: not seen used", to_bias_table),
-    FLAGC_INSTRUCTION("LOAD.L1.TO.L0A.2D.V220.s4.addr", kMte1, kInt4, load_2d<false>),
+    FLAGC_INSTRUCTION("LOAD.L1.TO.L0A.2D.V220.s4.addr", kMte1, kInt4, load_2d<false, false>),
     FLAGC_INSTRUCTION("LOAD.L1.TO.L0A.2D.TRANSPOSE.s8", kMte1, "more than one square: unit of the source stride is uncertain (AscendC LoadDataWithTranspose)", load_2d_transposed<false, false>),
     FLAGC_INSTRUCTION("LOAD.L1.TO.L0B.2D.TRANSPOSE.s8", kMte1, "more than one square: unit of the source stride is uncertain (AscendC LoadDataWithTranspose)", load_2d_transposed<true, false>),
     FLAGC_INSTRUCTION("LOAD.L1.TO.L0B.2D.TRANSPOSE.s4", kMte1, kInt4, load_2d_transposed<true, true>),

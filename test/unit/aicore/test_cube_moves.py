@@ -117,6 +117,24 @@ def test_2d_loads_pick_fractals() -> None:
     assert np.array_equal(c, a.astype(F32) @ b.astype(F32))
 
 
+@pytest.mark.parametrize("side", ["A", "B"])
+def test_2d_loads_transpose_each_fractal(side: str) -> None:
+    """Fractals of A are 16 rows of k, of B 16 columns of k: what lies the other way is turned."""
+    a, b = (np.random.randint(-8, 8, (16, 16)).astype(F16) for _ in range(2))
+    left = a.T if side == "A" else a
+    right = b if side == "B" else b.T  # L0B holds columns
+    program = Cube().to_l1(0, 0, FRACTAL).to_l1(1, 65536, FRACTAL)
+    for name, space, source in (("A", L0A, 0), ("B", L0B, 65536)):
+        turned = word(1 if name == side else 0)
+        load = f"LOAD.L1.TO.L0{name}.2D.V220.f16.addr"
+        program.do(load, at(space, 0), at(L1, source), word(1 << 16 | 1 << 24), turned, word(0))
+    program.fence(MTE1, M)
+    c = product_of(
+        program, F16, [np.ascontiguousarray(left), np.ascontiguousarray(right)], (16,) * 3
+    )
+    assert np.array_equal(c, a.astype(F32) @ b.astype(F32))
+
+
 @pytest.mark.parametrize("kind", [np.int8, np.uint8])
 def test_transposing_loads_turn_squares_into_fractals(kind: type) -> None:
     """B in L1 as squares [k][n] (k and n 32 bytes each); n of 2 squares, one of them left out."""
@@ -221,7 +239,7 @@ def test_fields_without_a_known_meaning_are_refused(name: str, operands: list[in
     program.do(name, at(L1, 0), program.tensor(0), *(word(value) for value in operands))
     with pytest.raises(Exception, match="refused: field"):
         run(program, np.zeros(64, F32), core="aic")
-    for operands in ([1 << 40, 0, 0], [1 << 63, 0, 0], [1 << 16, 1, 0], [1 << 16, 0, 1]):
+    for operands in ([1 << 40, 0, 0], [1 << 63, 0, 0], [1 << 16, 2, 0], [1 << 16, 0, 1]):
         program = Program(1)
         load = "LOAD.L1.TO.L0A.2D.V220.f16.addr"
         program.do(load, at(L0A, 0), at(L1, 0), *(word(value) for value in operands))

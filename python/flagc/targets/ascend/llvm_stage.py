@@ -85,12 +85,13 @@ def link(llvm_text: str, core: str, entry: str, *, optimize: int) -> str:
         # The library reads fields of absent descriptors and then does not use them. By default
         # LLVM would take such a function for one that is never called.
         function.add_function_attribute("null_pointer_is_valid")
-    _optimise(kernel, optimize)
+    optimise(kernel, optimize)
     kernel.verify()
     return str(kernel)
 
 
-def _optimise(module: Any, level: int) -> None:
+def optimise(module: Any, level: int) -> None:
+    """Optimise a linked llvmlite module in place at LLVM's `level`, and drop what nothing uses."""
     import llvmlite.binding as llvm
 
     # Without a target machine: no LLVM but the vendor's knows the processor, and cost models for
