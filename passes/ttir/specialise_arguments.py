@@ -49,9 +49,12 @@ class SpecialiseArguments(Pass):
             context.error(None, f"largest is {self.largest}; it must be a power of two")
         if self.to == "divisors":
             return
-        count = sum(_replace(module, function) for function in module.functions())
+        functions = module.functions()
+        count = sum(_replace(module, function) for function in functions)
         if not count:
-            context.remark(None, "not applied: no launch says what the kernel's arguments are")
+            context.remark(
+                functions[0], "not applied: no launch says what the kernel's arguments are"
+            )
         else:
             context.statistic("arguments replaced", count)
 

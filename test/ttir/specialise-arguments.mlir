@@ -1,4 +1,5 @@
-// RUN: flagc-opt %s --split-input-file --verify-diagnostics --passes specialise-arguments | filecheck %s
+// RUN: flagc-opt %s --split-input-file --verify-diagnostics --passes specialise-arguments
+// RUN: flagc-opt %s --split-input-file --passes specialise-arguments | filecheck %s
 // RUN: flagc-opt %s --split-input-file --passes specialise-arguments,drop-proven-masks | filecheck %s --check-prefix MASK
 // RUN: not flagc-opt %s --split-input-file --passes specialise-arguments{largest=12} 2>&1 | filecheck %s --check-prefix LARGEST
 
@@ -26,9 +27,9 @@ tt.func public @store(%p: !tt.ptr<i32> {tt.divisibility = 16 : i32}, %n: i32 {fl
 
 // -----
 
-// expected-remark@-1 {{not applied: no launch says what the kernel's arguments are}}
 // CHECK-LABEL: @unknown
 // CHECK-SAME: %{{.*}}: i32 {tt.divisibility = 8 : i32}
+// expected-remark@+1 {{not applied: no launch says what the kernel's arguments are}}
 tt.func public @unknown(%p: !tt.ptr<i32>, %n: i32 {tt.divisibility = 8 : i32}) {
   tt.store %p, %n : !tt.ptr<i32>
   tt.return

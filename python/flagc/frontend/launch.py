@@ -43,7 +43,11 @@ class Launch:
                 for path, value in self.source.constexprs.items()
             }
             divisors, values = (
-                {names[path[0]]: dict(notes)[kind] for path, notes in attributes if kind in dict(notes)}
+                {
+                    names[path[0]]: dict(notes)[kind]
+                    for path, notes in attributes
+                    if kind in dict(notes)
+                }
                 for kind in ("tt.divisibility", "flagc.value")
             )
             described["divisible_by_16"] = [n for n, by in divisors.items() if by % 16 == 0]

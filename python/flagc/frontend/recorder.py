@@ -34,8 +34,8 @@ class LaunchRecorder:
 
     `autotune_config` picks the config of autotuned kernels; None takes the first one, and keeps
     the others as its alternatives. With an `executor`, launches are executed as they
-    come, and of an autotuned kernel the first config that compiles is taken. `passes` are those that
-    launches will be compiled with, where they tell kernels apart by the values of arguments.
+    come, and of an autotuned kernel the first config that compiles is taken. `passes` are those of
+    the launches' compilations: some tell kernels apart by the values of arguments.
     """
 
     def __init__(

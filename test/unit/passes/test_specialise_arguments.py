@@ -72,9 +72,8 @@ def test_divisors_are_told_apart_only_as_far_as_they_matter() -> None:
     found = [(notes(kernel)["stride"], notes(kernel)["n"]) for kernel in kernels]
     divisible = [tuple(note["tt.divisibility"] for note in pair) for pair in found]
     assert divisible == [(8, 16), (64, 16), (32, 16)]
-    result = compile_source(
-        kernels[0].source, kernels[0].options, "specialise-arguments{to=divisors}", stop_after="ttir"
-    )
+    first, passes = kernels[0], "specialise-arguments{to=divisors}"
+    result = compile_source(first.source, first.options, passes, stop_after="ttir")
     assert messages(result) == []
     assert "i32 {tt.divisibility = 8 : i32}" in result.artifact("ttir").content
 
