@@ -52,6 +52,7 @@ def use(
     *,
     load: Sequence[str] = (),
     without: Sequence[str] = (),
+    pipeline: str | None = None,
     checks: bool = True,
     threads: int | None = None,
 ) -> Session:
@@ -59,6 +60,7 @@ def use(
 
     Args:
         passes, load, without: as `--passes`, `--load` and `--without` on the command line.
+        pipeline: as `--pipeline`: `auto`, `flagc` or `vendor` (ascend).
         checks: whether the emulator checks what hardware does not (ascend).
         threads: host threads for the blocks of an emulated launch; None uses all.
 
@@ -66,7 +68,7 @@ def use(
         UsageError: unknown target or pass, or a GPU of another chip.
         EnvironmentProblem: a CUDA target on a machine without a GPU.
     """
-    chosen = target_by_name(target)
+    chosen = target_by_name(target, pipeline)
     placed = build_pipeline(chosen, passes, load, without)
     executor = chosen.executor(
         passes=placed,

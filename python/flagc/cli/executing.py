@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -15,7 +15,7 @@ from flagc.cli.watch import JournalingExecutor, LaunchJournal
 from flagc.errors import UsageError
 from flagc.frontend.execution import Executor
 from flagc.pipeline.compiler import CompileRequest, CompileResult
-from flagc.pipeline.defaults import build_pipeline
+from flagc.pipeline.defaults import assemble, build_pipeline
 from flagc.pipeline.pipeline_text import PlacedPass, parse_pipeline
 from flagc.pipeline.target import Target
 from flagc.report import terminal
@@ -78,11 +78,11 @@ def executing(
     steps: list[CheckedSteps] = []
     executor: Any = None
     if settings.check_each:
-        user = len(parse_pipeline(settings.passes))
+        user = parse_pipeline(settings.passes)
         executor = CheckEachExecutor(
             [
                 Prefix(name, compiling(part, settings.option_overrides))
-                for name, part in _prefixes(passes, user)
+                for name, part in _prefixes(target, user, settings.without)
             ],
             incomplete=not user,
             tolerance=settings.tolerance,
@@ -139,18 +139,24 @@ def _compared_with(settings: Settings) -> tuple[str | None, str]:
     return ("" if settings.passes or settings.option_overrides else None), "without passes"
 
 
-def _prefixes(passes: list[PlacedPass], user: int) -> list[tuple[str, list[PlacedPass]]]:
-    """Return the prefixes of a pipeline whose first `user` passes are the user's.
+def _prefixes(
+    target: Target, user: list[PlacedPass], without: Sequence[str]
+) -> list[tuple[str, list[PlacedPass]]]:
+    """Return growing pipelines, each with the name of the pass that it adds.
 
-    The user's passes come one by one, always with the target's default passes behind them; without
-    any, the default ones do.
+    The user's passes come one by one, always with the target's own passes around them; without
+    any, the target's default ones do, then those lowering passes that a kernel can do without.
     """
     if user:
-        defaults = passes[user:]
-        start = "(without your passes)"
-        return [(start, defaults)] + [
-            (str(passes[k - 1]), [*passes[:k], *defaults]) for k in range(1, user + 1)
+        start = ("(without your passes)", assemble(target, [], without))
+        return [start] + [
+            (str(user[k - 1]), assemble(target, user[:k], without)) for k in range(1, len(user) + 1)
         ]
-    return [("(no pass)", [])] + [
-        (str(passes[k - 1]), passes[:k]) for k in range(1, len(passes) + 1)
+    own = assemble(target, [], without)
+    lowering = {placed.instance.name for placed in parse_pipeline(target.lowering_passes)}
+    added = [p for p in own if p.instance.name not in lowering]
+    added += [p for p in own if p.instance.name in lowering - target.needed_passes]
+    return [
+        (str(added[k - 1]) if k else "(no pass)", [p for p in own if p not in added[k:]])
+        for k in range(len(added) + 1)
     ]

@@ -5,16 +5,20 @@ from __future__ import annotations
 import inspect
 import json
 import sys
+from collections.abc import Sequence
 
 from flagc.pipeline.diagnostics import Table
 from flagc.pipeline.passes import options_of, registered_passes
+from flagc.pipeline.pipeline_text import PlacedPass, parse_pipeline
+from flagc.pipeline.places import names_at_end
 from flagc.pipeline.target import Target
 from flagc.report.terminal import print_table
 
 
 def list_passes(target: Target, output_format: str) -> None:
     """Print every registered pass with its level, options and first line of documentation."""
-    defaults = {item.split("{")[0] for item in target.default_passes.split(",") if item}
+    own = parse_pipeline(target.default_passes) + parse_pipeline(target.lowering_passes)
+    defaults = {placed.instance.name for placed in own}
     rows = []
     for name, pass_class in registered_passes().items():
         options = " ".join(
@@ -33,13 +37,20 @@ def list_passes(target: Target, output_format: str) -> None:
     print_table(Table("passes", columns, tuple(rows)))
 
 
-def list_anchors(target: Target, output_format: str) -> None:
-    """Print the places at which passes can be inserted, stage by stage, in running order."""
-    anchors = {stage.name: list(stage.steps()) for stage in target.stages() if stage.inner_level}
+def list_anchors(target: Target, passes: Sequence[PlacedPass], output_format: str) -> None:
+    """Print the places at which passes can be inserted, stage by stage, in running order.
+
+    They are the target's own passes, then those of `passes` that run at the end of a stage.
+    """
+    anchors: dict[str, list[str]] = {}
+    for stage in target.stages():
+        own = list(stage.steps()) if stage.inner_level else []
+        if steps := [*own, *names_at_end(passes, stage)]:
+            anchors[stage.name] = steps
     if output_format == "json":
         json.dump(anchors, sys.stdout, indent=2)
         print()
         return
-    for stage, steps in anchors.items():
-        rows = tuple((f"{stage}@after({step})",) for step in steps)
-        print_table(Table(f"{stage}: {len(steps)} passes of the target", ("anchor",), rows))
+    for name, steps in anchors.items():
+        rows = tuple((f"{name}@after({step})",) for step in steps)
+        print_table(Table(f"{name}: {len(steps)} passes", ("anchor",), rows))

@@ -19,8 +19,8 @@ from flagc.errors import EXIT_GOOD, FlagcError, KernelError, UsageError, nearest
 from flagc.frontend.launch import Launch
 from flagc.pipeline.compiler import CompileRequest, CompileResult
 from flagc.pipeline.defaults import build_pipeline
-from flagc.pipeline.manager import check_places
 from flagc.pipeline.pipeline_text import PlacedPass
+from flagc.pipeline.places import check_places
 from flagc.pipeline.target import Target
 from flagc.report import terminal
 from flagc.report.trace import write_timed_trace, write_trace
@@ -41,6 +41,11 @@ DEFAULT_TARGET = "cuda"
     show_default=True,
     metavar="FAMILY[:CHIP]",
     help="Chip to compile for, e.g. ascend, ascend:910B3, cuda:sm90.",
+)
+@click.option(
+    "--pipeline",
+    type=click.Choice(["auto", "flagc", "vendor"]),
+    help="Lowering of ascend: flagc's own, the vendor's, or flagc's where it applies (default).",
 )
 @click.option(
     "--dump-ir",
@@ -144,12 +149,12 @@ def command(**flags: Any) -> int:
 
 def run(settings: Settings) -> int:
     """Do what the command line says and return the exit status."""
-    target = target_by_name(settings.target)
+    target = target_by_name(settings.target, settings.pipeline)
     passes = build_pipeline(target, settings.passes, settings.load, settings.without)
     if settings.list_passes:
         listing.list_passes(target, settings.output_format)
     if settings.list_anchors:
-        listing.list_anchors(target, settings.output_format)
+        listing.list_anchors(target, passes, settings.output_format)
     if settings.path is None:
         if settings.list_passes or settings.list_anchors:
             return EXIT_GOOD

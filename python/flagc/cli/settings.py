@@ -15,6 +15,7 @@ class Settings:
     path: Path | None
     script_arguments: tuple[str, ...]
     target: str
+    pipeline: str | None
     dump_ir: str | None
     output: Path | None
     passes: str

@@ -11,7 +11,7 @@ from typing import Any
 
 from flagc.errors import UsageError, nearest
 from flagc.pipeline import cache
-from flagc.pipeline.diagnostics import Findings
+from flagc.pipeline.diagnostics import Declined, Findings
 from flagc.pipeline.fingerprint import pipeline_fingerprint
 from flagc.pipeline.instrumentation import (
     NO_INSTRUMENTATION,
@@ -19,8 +19,10 @@ from flagc.pipeline.instrumentation import (
     Journal,
     Records,
 )
-from flagc.pipeline.manager import PassManager, check_places, passes_at_end
+from flagc.pipeline.manager import PassManager
 from flagc.pipeline.pipeline_text import Anchor, PlacedPass
+from flagc.pipeline.places import check_places, passes_at_end
+from flagc.pipeline.sequence import StageSequence
 from flagc.pipeline.stages import Payload, Stage
 from flagc.pipeline.target import Compilation, IrSource, Source, Target
 
@@ -223,14 +225,22 @@ def _run_stages(
         artifacts += _artifacts(first, payload, started)
         if request.stop_after == first.name:
             return artifacts
-    for stage in stages:
+        if first.alternative is not None:
+            stages = [stage for stage in stages if stage.name not in first.alternative.stages]
+    sequence = StageSequence(stages, payload, request.passes, request.stop_after, manager.findings)
+    while (stage := sequence.next_stage()) is not None:
         started = time.perf_counter()
-        payload = manager.run_stage(stage, payload)
+        try:
+            payload = manager.run_stage(stage, sequence.payload)
+        except Declined as declined:
+            dropped = sequence.fall_back(declined)
+            artifacts = [artifact for artifact in artifacts if artifact.stage not in dropped]
+            continue
         if payload is None:  # the stage's tool is missing; its diagnostic says so
             break
+        sequence.payload = payload
         artifacts += _artifacts(stage, payload, started)
-        if request.stop_after == stage.name:
-            break
+    sequence.finish()
     return artifacts
 
 

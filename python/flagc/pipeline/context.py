@@ -7,7 +7,7 @@ from typing import Any, NoReturn, TypeVar
 
 from flagc.ir.locations import source_location
 from flagc.ir.module import Module, Operation
-from flagc.pipeline.diagnostics import Diagnostic, Findings, PassFailure, Severity, Table
+from flagc.pipeline.diagnostics import Declined, Diagnostic, Findings, PassFailure, Severity, Table
 
 Result = TypeVar("Result")
 
@@ -54,6 +54,17 @@ class PassContext:
         """
         earlier = tuple(self._findings.diagnostics)
         raise PassFailure(self._say("error", op, text), earlier=earlier)
+
+    def decline(self, op: Operation | None, text: str) -> NoReturn:
+        """Say that this pass cannot do the kernel because of `op`, though nothing is wrong with it.
+
+        Another lowering takes the kernel where there is one; else the compilation stops.
+
+        Raises:
+            Declined: always.
+        """
+        earlier = tuple(self._findings.diagnostics)
+        raise Declined(self._say("error", op, text), earlier=earlier)
 
     def statistic(self, name: str, count: int = 1) -> None:
         """Add `count` to the pass's statistic `name`."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
@@ -61,6 +62,26 @@ class Findings:
     tables: list[Table] = field(default_factory=list)
     statistics: dict[str, int] = field(default_factory=dict)
 
+    def mark(self) -> FindingsMark:
+        """Return the present state, for `forget_since`."""
+        return FindingsMark(len(self.diagnostics), len(self.tables), dict(self.statistics))
+
+    def forget_since(self, mark: FindingsMark) -> None:
+        """Forget what was said since `mark`, because the work that it is about was dropped."""
+        del self.diagnostics[mark.diagnostics :]
+        del self.tables[mark.tables :]
+        self.statistics.clear()
+        self.statistics.update(mark.statistics)
+
+
+@dataclass(frozen=True)
+class FindingsMark:
+    """How much passes had said at one point."""
+
+    diagnostics: int
+    tables: int
+    statistics: Mapping[str, int]
+
 
 class PassFailure(KernelError):
     """A pass found the module illegal, or failed.
@@ -80,7 +101,15 @@ class PassFailure(KernelError):
         self.earlier = earlier
 
     def __reduce__(self) -> tuple[type[PassFailure], tuple[Any, ...]]:
-        return (PassFailure, (self.diagnostic, self.details, self.earlier))
+        return (type(self), (self.diagnostic, self.details, self.earlier))
+
+
+class Declined(PassFailure):
+    """A pass or stage cannot do this kernel, with which nothing is wrong.
+
+    Where the stage has an alternative (`Stage.alternative`), that takes the kernel; else this is
+    the error.
+    """
 
 
 class StepCrash(KernelError):

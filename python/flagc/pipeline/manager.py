@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import Any
 
-from flagc.errors import FlagcError, KernelError, UsageError, nearest
+from flagc.errors import FlagcError, KernelError
 from flagc.ir.checks import find_malformed
 from flagc.ir.difference import changed_operations, summarise_changes
 from flagc.ir.locations import source_location
@@ -27,7 +27,8 @@ from flagc.pipeline.instrumentation import (
 )
 from flagc.pipeline.passes import Pass
 from flagc.pipeline.pipeline_text import PlacedPass
-from flagc.pipeline.stages import Payload, Stage
+from flagc.pipeline.places import names_at_end, passes_at_end
+from flagc.pipeline.stages import InvalidModule, Payload, Stage
 from flagc.pipeline.stderr_capture import captured_stderr, compiler_messages
 
 
@@ -143,6 +144,12 @@ class PassManager:
                 return stage.import_module(module)
             except Exception as error:
                 failure = error
+        if isinstance(failure, InvalidModule):
+            diagnostic = Diagnostic(
+                *("error", failure.message, instance.name, stage.name),
+                *(failure.op, failure.location),
+            )
+            raise PassFailure(diagnostic) from failure
         messages = [m for m in compiler_messages(captured.text) if m.severity == "error"]
         first = messages[0] if messages else None
         changes = changed_operations(before, module.text())
@@ -180,8 +187,11 @@ class _Observer:
         self._started = 0.0
         self._text_before: str | bytes | None = None
         self.current = ""
+        python = names_at_end(manager.passes, stage)
         for placed in manager.passes:
-            if placed.anchor is not None and placed.anchor.stage == stage.name:
+            if placed.anchor is None or placed.anchor.step in python:
+                continue
+            if placed.anchor.stage == stage.name:
                 side = self._before if placed.anchor.side == "before" else self._after
                 side.setdefault(placed.anchor.step, []).append(placed.instance)
 
@@ -225,21 +235,6 @@ class _Observer:
         return manager.run_passes(self._after.get(step, []), self._stage, payload)
 
 
-def passes_at_end(passes: Sequence[PlacedPass], stage: Stage) -> list[PlacedPass]:
-    """Return those of `passes` that run at the end of `stage`."""
-    if stage.level is None:
-        return []
-    return [
-        placed
-        for placed in passes
-        if placed.anchor is None
-        and (
-            placed.stage == stage.name
-            or (placed.stage is None and placed.instance.level in (stage.level, "any"))
-        )
-    ]
-
-
 def stage_failure(stage: str, step: str, error: Exception, stderr: str) -> KernelError:
     """Turn the failure of a target's own pass into one message with the kernel's line."""
     messages = [m for m in compiler_messages(stderr) if m.severity == "error"]
@@ -251,53 +246,3 @@ def stage_failure(stage: str, step: str, error: Exception, stderr: str) -> Kerne
     text = stderr.strip().splitlines()
     tail = f": {text[-1]}" if text else ""
     return KernelError(f"error: {error} [{where}]{tail}")
-
-
-def check_places(passes: Sequence[PlacedPass], stages: Sequence[Stage]) -> None:
-    """Check that every pass of a pipeline has a place among `stages`.
-
-    Raises:
-        UsageError: unknown stage or step (naming the nearest), a pass of another level, or an
-            ambiguous step.
-    """
-    by_name = {stage.name: stage for stage in stages}
-    levels = {stage.level for stage in stages if stage.level}
-    for placed in passes:
-        instance = placed.instance
-        stage_name = placed.anchor.stage if placed.anchor else placed.stage
-        if stage_name is None:
-            if instance.level != "any" and instance.level not in levels:
-                raise UsageError(
-                    f"pass '{instance.name}' works on {instance.level}, which this target does "
-                    f"not have; its levels: {', '.join(sorted(levels))}"
-                )
-            continue
-        stage = by_name.get(stage_name)
-        if stage is None:
-            raise UsageError(f"unknown stage '{stage_name}'; {nearest(stage_name, list(by_name))}")
-        level = stage.inner_level if placed.anchor else stage.level
-        if level is None:
-            raise UsageError(
-                f"'{placed}': Python passes cannot run "
-                + (f"inside stage '{stage_name}'" if placed.anchor else f"after '{stage_name}'")
-            )
-        if placed.anchor is not None:
-            _check_step(placed.anchor.step, stage)
-        if instance.level not in ("any", level):
-            raise UsageError(
-                f"pass '{instance.name}' works on {instance.level}, not on {level} "
-                f"(written at '{placed}')"
-            )
-
-
-def _check_step(step: str, stage: Stage) -> None:
-    steps = list(stage.steps())
-    if step in steps:
-        return
-    repeats = [name for name in steps if name.split("#")[0] == step]
-    if repeats:
-        raise UsageError(
-            f"'{step}' runs {len(repeats)} times in stage {stage.name}; say which: "
-            + ", ".join(f"'{name}'" for name in repeats)
-        )
-    raise UsageError(f"stage {stage.name} has no pass '{step}'; {nearest(step, steps)}")

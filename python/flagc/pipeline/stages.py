@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Protocol
 
+from flagc.ir.locations import SourceLocation
 from flagc.ir.module import Module
 
 Payload = Any  # what flows between stages: a libtriton module, IR text, or a binary
@@ -36,6 +38,33 @@ class StepObserver(Protocol):
         ...
 
 
+@dataclass(frozen=True)
+class Alternative:
+    """Two ways on from one payload: through a stage, or through others that come later.
+
+    Attributes:
+        stages: the later stages, which are left out where the stage itself did it.
+        name: what the user calls the way through `stages`.
+        own_name: what the user calls the way through the stage itself.
+        choice: how the user chooses `name` or `own_name` by hand.
+    """
+
+    stages: tuple[str, ...]
+    name: str
+    own_name: str
+    choice: str
+
+
+class InvalidModule(RuntimeError):
+    """A stage's verifier rejects an op of a module that Python passes changed."""
+
+    def __init__(self, op: str, message: str, location: SourceLocation | None) -> None:
+        super().__init__(f"'{op}' {message}" if op else message)
+        self.op = op
+        self.message = message
+        self.location = location
+
+
 class Stage(ABC):
     """One arrow of a target's compilation, e.g. TTIR -> TTGIR.
 
@@ -45,6 +74,9 @@ class Stage(ABC):
         level: the IR level of the stage's result, or None where Python passes cannot run on it.
         inner_level: the IR level between the stage's steps; None where nothing can be inserted.
         export_consumes: whether a payload can no longer be used once it was exported.
+        alternative: what takes the stage's payload where the stage does not apply, or where it,
+            one of its passes or a later stage raises `Declined`. `run` then leaves its payload as
+            it was.
     """
 
     name: str
@@ -52,6 +84,11 @@ class Stage(ABC):
     level: str | None = None
     inner_level: str | None = None
     export_consumes: bool = True
+    alternative: Alternative | None = None
+
+    def applies(self, payload: Payload) -> bool:
+        """Tell whether a stage with an alternative has anything to do with `payload` at all."""
+        return True
 
     @abstractmethod
     def run(
@@ -85,6 +122,7 @@ class Stage(ABC):
         """Return a module as this stage's payload, verified.
 
         Raises:
+            InvalidModule: the verifier rejects an op.
             RuntimeError: the verifier rejects it; its diagnostics go to file descriptor 2.
         """
         raise NotImplementedError(f"stage {self.name} has no IR that Python passes can change")

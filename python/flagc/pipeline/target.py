@@ -102,16 +102,30 @@ class Target(ABC):
     Attributes:
         name: the complete name, e.g. `cuda:sm90` or `ascend:910B3`.
         facts: the chip's data, handed to passes as `context.target`.
-        default_passes: pipeline text that runs unless the user leaves passes out.
+        default_passes: pipeline text that runs, after the user's passes of the same level, unless
+            the user leaves passes out.
+        lowering_passes: pipeline text of passes that are a level's own lowering: the user's run
+            after them, or replace them.
+        needed_passes: names of the lowering passes without which nothing can be executed.
     """
 
     name: str
     facts: Any
     default_passes: str = ""
+    lowering_passes: str = ""
+    needed_passes: frozenset[str] = frozenset()
 
     @abstractmethod
     def triton_target(self) -> Any:
         """Return the `GPUTarget` that Triton's frontend specialises kernels for."""
+
+    def with_pipeline(self, name: str) -> Target:
+        """Return this target with the lowering called `name` (`--pipeline`).
+
+        Raises:
+            UsageError: there is no such lowering.
+        """
+        raise UsageError(f"--pipeline chooses between lowerings of ascend; {self.name} has one")
 
     @abstractmethod
     def device_properties(self) -> dict[str, int]:

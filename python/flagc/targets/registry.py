@@ -25,13 +25,14 @@ def _ascend(chip: str) -> Target:
 _TARGETS: dict[str, Callable[[str], Target]] = {"ascend": _ascend, "cuda": _cuda}
 
 
-def target_by_name(text: str) -> Target:
-    """Return the target that `text` names, `family[:chip]`.
+def target_by_name(text: str, pipeline: str | None = None) -> Target:
+    """Return the target that `text` names, `family[:chip]`, with the lowering `pipeline`.
 
     Raises:
-        UsageError: unknown family or chip; the message names the nearest.
+        UsageError: unknown family, chip or lowering; the message names the nearest.
     """
     family, _, chip = text.partition(":")
     if family not in _TARGETS:
         raise UsageError(f"unknown target '{text}'; {nearest(family, list(_TARGETS))}")
-    return _TARGETS[family](chip)
+    target = _TARGETS[family](chip)
+    return target if pipeline is None else target.with_pipeline(pipeline)

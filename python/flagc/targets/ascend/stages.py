@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -269,7 +270,10 @@ class FinalStage(VendorStage):
     def run(
         self, payload: Payload, observer: StepObserver | None, first_step: str | None = None
     ) -> VendorText:
-        """Run the vendor's last pass, unless the driver did so already."""
+        """Run the vendor's last pass, unless the driver did so already; emit staged IR."""
+        if isinstance(payload, Module):
+            emission = importlib.import_module("flagc.targets.ascend.emission")
+            return self.import_module(emission.emit(payload, self.chip))
         if payload.final is not None:
             return VendorText(payload.final)
         last = [entry for entry in vendor_passes(self.chip.name) if entry.name == FINAL_PASS]

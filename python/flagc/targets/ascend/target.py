@@ -10,11 +10,19 @@ from triton.backends.compiler import GPUTarget, Language
 from triton.compiler.compiler import ASTSource, make_backend
 
 from flagc import mlir
+from flagc.errors import UsageError, nearest
 from flagc.pipeline.diagnostics import Diagnostic
 from flagc.pipeline.stages import Stage
 from flagc.pipeline.target import Compilation, KernelSource, Source, Target
 from flagc.targets.ascend import toolchain
 from flagc.targets.ascend.chips import chip as find_chip
+from flagc.targets.ascend.lowerings import (
+    NEEDED_PASSES,
+    PIPELINES,
+    STAGED_PASSES,
+    VENDOR_INSTEAD,
+)
+from flagc.targets.ascend.staged_stage import StagedStage
 from flagc.targets.ascend.stages import (
     FinalStage,
     HivmStage,
@@ -61,9 +69,23 @@ class AscendTarget(Target):
         )
     )
 
-    def __init__(self, chip: str) -> None:
+    needed_passes = NEEDED_PASSES
+
+    def __init__(self, chip: str, pipeline: str = "auto") -> None:
         self.facts = find_chip(chip)
         self.name = f"ascend:{self.facts.short_name}"
+        self.pipeline = pipeline
+        self.lowering_passes = "" if pipeline == "vendor" else ",".join(STAGED_PASSES)
+
+    def with_pipeline(self, name: str) -> AscendTarget:
+        """Return this chip with the lowering called `name`: auto, flagc or vendor.
+
+        Raises:
+            UsageError: there is no such lowering.
+        """
+        if name not in PIPELINES:
+            raise UsageError(f"unknown pipeline '{name}'; {nearest(name, list(PIPELINES))}")
+        return AscendTarget(self.facts.short_name, name)
 
     def triton_target(self) -> GPUTarget:
         """Return the target whose backend serves as frontend."""
@@ -105,9 +127,9 @@ class AscendTarget(Target):
         }
 
     def key(self) -> str:
-        """Return target and toolchain versions, and whether hivmc is there."""
+        """Return target, lowering and toolchain versions, and whether hivmc is there."""
         versions = {**toolchain.versions(), "triton": triton.__version__, "mlir": mlir.version()}
-        return f"{self.name}|{sorted(versions.items())}|{toolchain.hivmc()}"
+        return f"{self.name}|{self.pipeline}|{sorted(versions.items())}|{toolchain.hivmc()}"
 
     def stages(self) -> list[Stage]:
         """Return the stages with default options."""
@@ -137,10 +159,21 @@ class AscendTarget(Target):
         backend.add_stages(functions, parsed, Language.TRITON)
         stages: list[Stage] = [
             TritonStage("ttir", functions["ttir"], context, metadata),
-            LinalgStage(self.facts, metadata, notes),
-            HivmStage(self.facts, metadata, notes),
+            *self._lowerings(metadata, notes),
             FinalStage(self.facts, metadata, notes),
             LlvmStage(metadata),
             ObjectStage(self.facts, notes),
         ]
         return stages, backend, parsed, context
+
+    def _lowerings(self, metadata: dict[str, Any], notes: list[Diagnostic]) -> list[Stage]:
+        """Return the stages between TTIR and the final module."""
+        vendor: list[Stage] = [
+            LinalgStage(self.facts, metadata, notes),
+            HivmStage(self.facts, metadata, notes),
+        ]
+        if self.pipeline == "flagc":
+            return [StagedStage(None)]
+        if self.pipeline == "vendor":
+            return vendor
+        return [StagedStage(VENDOR_INSTEAD), *vendor]

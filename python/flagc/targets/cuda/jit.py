@@ -6,8 +6,9 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from flagc.errors import UsageError, nearest
-from flagc.pipeline.manager import PassManager, check_places, passes_at_end
+from flagc.pipeline.manager import PassManager
 from flagc.pipeline.pipeline_text import PlacedPass
+from flagc.pipeline.places import check_places, passes_at_end
 from flagc.pipeline.triton_hook import register_stage_wrapper
 from flagc.targets.cuda.facts import facts_of_capability
 from flagc.targets.cuda.stages import LEVELS, TritonStage
@@ -47,9 +48,10 @@ def _wrapped(
     def run(module: Any, metadata: dict[str, Any]) -> Any:
         stage = TritonStage(name, function, module.context, metadata)
         anchored = [p for p in passes if p.anchor is not None and p.anchor.stage == name]
-        if not anchored and not passes_at_end(passes, stage):
+        at_end = passes_at_end(passes, stage)
+        if not anchored and not at_end:
             return function(module, metadata)
-        check_places(anchored, [stage])
+        check_places([*anchored, *(p for p in at_end if p.anchor is None)], [stage])
         kernel = module.get_entry_func_name()
         manager = PassManager(passes, facts, dict(vars(options)))
         try:
