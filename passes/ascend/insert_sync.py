@@ -1,0 +1,275 @@
+"""Let the pipes of an AI Core wait for each other where tiles pass from one to another."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Any
+
+from flagc.ir.analysis.flag_plan import FlagPlan, Group, Pair, plan
+from flagc.ir.analysis.pipe_dependencies import Chain, chain_of, must_be_ordered
+from flagc.ir.analysis.tensor_axes import nested_ops
+from flagc.ir.analysis.tile_accesses import (
+    Access,
+    TileAccess,
+    accesses,
+    addresses_of,
+    buffers_of,
+    is_allocation,
+    loops_around,
+    nested_accesses,
+)
+from flagc.ir.module import Module, Operation, defining_op
+from flagc.ir.regions import Block
+from flagc.ir.staged.operations import create, staged_op
+from flagc.pipeline.context import PassContext
+from flagc.pipeline.passes import Pass, register
+
+_RETURNS = ("tt.return", "func.return")
+
+
+@register
+@dataclass(frozen=True)
+class InsertSync(Pass):
+    """Order the pipes with flags, as few as the tiles' ways through the pipes need.
+
+    Where a tile passes from one pipe to another, the one sets a flag after its last use and the
+    other waits before its first. Before a buffer is used again, its first pipe waits for its last
+    one: those flags are set for all buffers at the kernel's start, and waited for at its end, so
+    that every flag that is set is waited for once, whichever way the kernel goes. Tiles that are
+    used side by side share flags.
+
+    There are 8 events for each ordered pair of pipes. Where they do not suffice, tiles share more,
+    then rotate fewer buffers, and at last go without flags. What flags do not order (such tiles,
+    tiles that a loop fills and reads though it did not allocate them, tiles at the same addresses,
+    global memory that is written and read) gets barriers for all pipes.
+    """
+
+    name = "insert-sync"
+    level = "staged"
+
+    def run(self, module: Module, context: PassContext) -> None:
+        """Insert flags and barriers into every function."""
+        for op in module.walk():
+            if str(op.name) in ("tt.call", "func.call"):
+                context.error(op, "calls are not handled: what the callee does to tiles is open")
+            if is_allocation(op) and addresses_of(op) is None:
+                context.error(op, "the tile has no addresses yet: run plan-memory before")
+        for function in module.functions():
+            flags = plan(_chains(function), _reserved(function))
+            _apply(module, context, flags)
+            _insert_flags(module, flags.groups)
+            for group in flags.groups:
+                _prime(module, function, group)
+            _order_fills(module, function)
+            flagged = {tile for group in flags.groups for tile in group.tiles}
+            barriers = _Barriers(module, flagged)
+            barriers.insert(function)
+            context.statistic("flags", sum(len(group.hand_offs) for group in flags.groups))
+            context.statistic("barriers", barriers.count)
+
+
+def _chains(function: Operation) -> list[Chain]:
+    by_tile: dict[Operation, list[TileAccess]] = {}
+    for access in nested_accesses(function):
+        if isinstance(access, TileAccess):
+            by_tile.setdefault(access.allocation, []).append(access)
+    chains = (chain_of(tile, found) for tile, found in by_tile.items())
+    return [chain for chain in chains if chain is not None]
+
+
+def _reserved(function: Operation) -> dict[Pair, set[int]]:
+    """Return the events of flags that the program has already."""
+    found: dict[Pair, set[int]] = {}
+    for op in nested_ops(function):
+        view = staged_op(op)
+        if view is None or view.name not in ("set_flag", "wait_flag"):
+            continue
+        made = defining_op(view.operand("tile")) if view.has("tile") else None
+        slots = buffers_of(made) if made is not None and is_allocation(made) else 1
+        first = view.integer("event")
+        pair = (view.text("from"), view.text("to"))
+        found.setdefault(pair, set()).update(range(first, first + slots))
+    return found
+
+
+def _apply(module: Module, context: PassContext, flags: FlagPlan) -> None:
+    """Take buffers away where events do not suffice, and say so."""
+    for tile, slots in flags.fewer.items():
+        addresses = addresses_of(tile) or []
+        text = (
+            f"{len(addresses)} buffers need more events than a pair of pipes has; "
+            f"{slots} are used: ask multi-buffer for fewer, or share tiles"
+        )
+        context.remark(tile, text)
+        kept = ", ".join(map(str, addresses[:slots]))
+        tile.attributes["buffers"] = module.integer(slots)
+        tile.attributes["addresses"] = module.attribute(f"array<i64: {kept}>")
+    for tile in flags.unflagged:
+        context.remark(tile, "no events are left for this tile: barriers order its uses instead")
+
+
+def _insert_flags(module: Module, groups: Iterable[Group]) -> None:
+    # Positions are those before the first flag is inserted.
+    found = [(group, [child.operation for child in group.block.operations]) for group in groups]
+    for group, ops in found:
+        for number, hand_off in enumerate(group.hand_offs):
+            _flag(module, "set_flag", group, number, after=ops[hand_off.last])
+            _flag(module, "wait_flag", group, number, before=ops[hand_off.first])
+
+
+def _flag(
+    module: Module,
+    name: str,
+    group: Group,
+    number: int,
+    *,
+    before: Operation | None = None,
+    after: Operation | None = None,
+) -> None:
+    operands = {"tile": group.tiles[0].results[0]} if group.slots > 1 else {}
+    attributes = _attributes(module, group, number, 0)
+    create(module, name, operands, attributes, before=before, after=after)
+
+
+def _attributes(module: Module, group: Group, number: int, slot: int) -> dict[str, Any]:
+    hand_off = group.hand_offs[number]
+    event = module.integer(group.events[number] + slot)
+    return {"from": f'"{hand_off.source}"', "to": f'"{hand_off.target}"', "event": event}
+
+
+def _prime(module: Module, function: Operation, group: Group) -> None:
+    """Set the flags of a rotation at the function's start, and wait for them at its end."""
+    blocks = list(function.regions[0].blocks)
+    first = next(iter(blocks[0].operations)).operation
+    ends = [list(block.operations)[-1].operation for block in blocks]
+    returns = [op for op in ends if str(op.name) in _RETURNS]
+    for number, hand_off in enumerate(group.hand_offs):
+        if not hand_off.is_rotation:
+            continue
+        for slot in range(group.slots):
+            attributes = _attributes(module, group, number, slot)
+            create(module, "set_flag", {}, attributes, before=first)
+            for end in returns:
+                create(module, "wait_flag", {}, attributes, before=end)
+
+
+def _order_fills(module: Module, function: Operation) -> None:
+    """Let moves into a tile that was filled with zeros wait for that: both are MTE2's."""
+    for op in nested_ops(function):
+        view = staged_op(op)
+        if view is None or view.name != "fill":
+            continue
+        users = (staged_op(use.owner.operation) for use in view.operand("tile").uses)
+        if any(user is not None and user.name == "nd2nz" for user in users):
+            create(module, "barrier", {}, {"pipe": '"MTE2"'}, after=op)
+
+
+class _Barriers:
+    """Inserts `barrier ALL` where accesses of two pipes are not ordered otherwise."""
+
+    def __init__(self, module: Module, flagged: set[Operation]) -> None:
+        self.count = 0
+        self._module = module
+        self._flagged = flagged
+        self._everything: list[Access] = []
+
+    def insert(self, function: Operation) -> None:
+        """Insert the barriers that `function` needs."""
+        self._everything = nested_accesses(function)
+        blocks = list(function.regions[0].blocks)
+        for block in blocks:
+            pending = self._block(block, set())
+            if len(blocks) > 1 and pending:
+                # Who comes next is open: branches may go anywhere.
+                self._create(list(block.operations)[-1].operation)
+
+    def _block(self, block: Block, pending: set[Access]) -> set[Access]:
+        """Insert barriers; return the accesses since the last one, `pending` ones included."""
+        for op in [child.operation for child in block.operations]:
+            if op.regions:
+                branch = self._branches if str(op.name) == "scf.if" else self._loop
+                pending = branch(op, pending)
+                continue
+            if _is_barrier(op):
+                pending = set()
+            found = set(accesses(op))
+            if self._conflict(pending, found):
+                self._create(op)
+                pending = set()
+            pending = pending | found
+        return pending
+
+    def _branches(self, op: Operation, pending: set[Access]) -> set[Access]:
+        blocks = [block for region in op.regions for block in region.blocks]
+        ends = [self._block(block, pending) for block in blocks]
+        if any(True for _ in loops_around(op)):
+            ends = [self._closed(*branch) for branch in zip(blocks, ends, strict=True)]
+        is_complete = len(ends) == len(op.regions)
+        return set().union(*ends, set() if is_complete else pending)
+
+    def _closed(self, block: Block, end: set[Access]) -> set[Access]:
+        """End a branch that is at odds with something else by a barrier.
+
+        Those who come later would need one each time, also when the branch was not taken.
+        """
+        ops = [child.operation for child in block.operations]
+        inside = {access for op in ops for access in nested_accesses(op)}
+        outside = {access for access in self._everything if access not in inside}
+        if not self._conflict(inside & end, outside):
+            return end
+        self._create(ops[-1])
+        return set()
+
+    def _loop(self, op: Operation, pending: set[Access]) -> set[Access]:
+        inside = set(nested_accesses(op))
+        if self._conflict(pending, inside):
+            self._create(op)
+            pending = set()
+        blocks = [block for region in op.regions for block in region.blocks]
+        end: set[Access] = set()
+        for block in blocks:
+            end = self._block(block, end)
+        if self._conflict(end, _exposed(blocks)):
+            self._create(list(blocks[-1].operations)[-1].operation)
+            end = set()
+        # A while loop is left after its first block, whatever its last one did.
+        return pending | (end if len(blocks) == 1 else inside)
+
+    def _conflict(self, earlier: set[Access], later: set[Access]) -> bool:
+        return any(
+            must_be_ordered(one, two) and not self._is_flagged(one, two)
+            for one in earlier
+            for two in later
+        )
+
+    def _is_flagged(self, one: Access, two: Access) -> bool:
+        return (
+            isinstance(one, TileAccess)
+            and isinstance(two, TileAccess)
+            and one.allocation == two.allocation
+            and one.allocation in self._flagged
+        )
+
+    def _create(self, before: Operation) -> None:
+        create(self._module, "barrier", {}, {"pipe": '"ALL"'}, before=before)
+        self.count += 1
+
+
+def _is_barrier(op: Operation) -> bool:
+    view = staged_op(op)
+    return view is not None and view.name == "barrier" and view.text("pipe") == "ALL"
+
+
+def _exposed(blocks: Iterable[Block]) -> set[Access]:
+    """Return the accesses that may come before the first barrier for all pipes."""
+    found: set[Access] = set()
+    for block in blocks:
+        for child in block.operations:
+            op = child.operation
+            if _is_barrier(op):
+                return found
+            found |= set(accesses(op))
+            for region in op.regions:
+                found |= _exposed(region.blocks)
+    return found
