@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 
 from flagc.ir.analysis import affine
 from flagc.ir.analysis.affine import Affine, Symbol
@@ -18,8 +18,16 @@ _OPS = {
 }
 
 
-def compute(build: Builder, formula: Affine, kind: str) -> Value:
-    """Return `formula`, which has no lanes, as a scalar of the integer type `kind`."""
+_NOTHING: Mapping[Symbol, Value] = {}
+
+
+def compute(
+    build: Builder, formula: Affine, kind: str, computed: Mapping[Symbol, Value] = _NOTHING
+) -> Value:
+    """Return `formula`, which has no lanes, as a scalar of the integer type `kind`.
+
+    `computed` gives integers that symbols are known to be.
+    """
     total: Value | None = None
     # Terms to be added come first, so that nothing is subtracted from 0.
     terms = sorted(formula.terms.items(), key=lambda term: term[1] < 0)
@@ -27,7 +35,7 @@ def compute(build: Builder, formula: Affine, kind: str) -> Value:
         size = abs(int(number)) if total is not None else int(number)
         term: Value | None = None
         for symbol in product:
-            factor = _symbol(build, symbol, kind)
+            factor = _symbol(build, symbol, kind, computed)
             term = factor if term is None else build.muli(term, factor)
         if term is None:
             term = build.constant(size, kind)
@@ -66,13 +74,17 @@ def convert(build: Builder, value: Value, kind: str) -> Value:
     return build.op("arith.extsi" if is_wider else "arith.trunci", [value], kind)
 
 
-def _symbol(build: Builder, symbol: Symbol, kind: str) -> Value:
+def _symbol(
+    build: Builder, symbol: Symbol, kind: str, computed: Mapping[Symbol, Value]
+) -> Value:
+    if symbol in computed:
+        return convert(build, computed[symbol], kind)
     if symbol.kind == affine.SCALAR:
         return convert(build, symbol.operands[0], kind)
     if symbol.kind == affine.ITERATION:
         counter, first, step = (convert(build, value, kind) for value in _loop_values(symbol))
         return build.divsi(build.subi(counter, first), step)
-    left, right = (compute(build, operand, kind) for operand in symbol.affine_operands)
+    left, right = (compute(build, part, kind, computed) for part in symbol.affine_operands)
     return build.binary(_OPS[symbol.kind], left, right)
 
 

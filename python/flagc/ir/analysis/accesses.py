@@ -116,10 +116,10 @@ def describe(values: IndexValues, op: Operation) -> Access | Refused:
 
 
 def mask_of(op: Operation) -> Value | None:
-    """Return the mask of a `tt.load` or `tt.store`."""
+    """Return the mask of a `tt.load`, `tt.store` or `tt.atomic_rmw`."""
     if op.name == "tt.load":
         return op.operands[1] if list(op.attributes["operandSegmentSizes"])[1] else None
-    if op.name == "tt.store":
+    if op.name in ("tt.store", "tt.atomic_rmw"):
         return op.operands[2] if len(op.operands) > 2 else None
     return None
 

@@ -25,7 +25,7 @@ multiples of fractals.
                                            `atomic = "add"` adds to what is there
     read_accumulator(source, fresh) -> tensor    bridge from tiles to tensors, until `stage-store`;
                                            `fresh`: nothing was accumulated, the tensor is zero
-    read_tile(source) -> tensor            bridge, until `stage-dot-on-cube`: what a load gave
+    read_tile(source) -> tensor {transpose}    bridge, until `stage-dot-on-cube`: what a load gave
     set_flag([tile]) {from, to, event}     pipe `from` says that it got here; with `tile`, event +
     wait_flag([tile]) {from, to, event}    the number of the tile's buffer. Pipe `to` waits for that
     barrier() {pipe}                       all earlier work of the pipe is done first (or "ALL")
@@ -127,7 +127,7 @@ DEFINITIONS: dict[str, Definition] = {
     "read_accumulator": Definition(
         None, {"source": TileUse("l0c", "read"), "fresh": "i1"}, results=1
     ),
-    "read_tile": Definition(None, {"source": TileUse("l1", "read")}, results=1),
+    "read_tile": Definition(None, {"source": TileUse("l1", "read")}, ("transpose",), results=1),
     "set_flag": Definition(None, {"tile": TileUse("", "read")}, _FLAGS, optional=1),
     "wait_flag": Definition(None, {"tile": TileUse("", "read")}, _FLAGS, optional=1),
     "barrier": Definition(None, {}, ("pipe",)),

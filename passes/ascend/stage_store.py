@@ -1,0 +1,206 @@
+"""Store accumulators of the Cube, with bias, ReLU and rounding on the way."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from flagc.ir.analysis.accesses import Access, Refused, describe
+from flagc.ir.analysis.affine import Affine
+from flagc.ir.analysis.epilogues import Epilogue, epilogue
+from flagc.ir.analysis.extents import extent, mask_problem
+from flagc.ir.analysis.index_values import IndexValues
+from flagc.ir.analysis.integer_facts import Facts
+from flagc.ir.dead_code import is_unused
+from flagc.ir.equal_ops import merge_equal_scalars
+from flagc.ir.module import Module, Operation, Value
+from flagc.ir.scalar_values import ScalarValues
+from flagc.ir.staged.operations import create
+from flagc.ir.staged.tiles import TileType
+from flagc.ir.types import PointerType, TensorType
+from flagc.ir.unused_values import erase_unused_values
+from flagc.passes.ascend.cube_bias import Bias, add_bias, bias_of
+from flagc.pipeline.context import PassContext
+from flagc.pipeline.passes import Pass, register
+
+_STORES = ("tt.store", "tt.atomic_rmw")
+_ADDITIONS = (4, 5)  # RMWOp: add, fadd
+
+
+@register
+@dataclass(frozen=True)
+class StageStore(Pass):
+    """Turn stores of accumulators into `staged.fixpipe`.
+
+    acc = read_accumulator(tile)          bias = staged.alloc ...            into the Cube's sums
+    y = acc + bias[None, :]               staged.mad(..., bias)
+    y = max(y, 0)                   =>    staged.fixpipe(tile, base, offset, row stride, m, n) {relu}
+    tl.store(ptrs, y.to(fp16), mask)
+
+    The store's mask becomes the limits `m` and `n`. An atomic addition whose result nobody uses is a
+    `fixpipe` that adds. Whatever tensor ops are left then are no part of a product.
+    """
+
+    name = "stage-store"
+    level = "staged"
+
+    def run(self, module: Module, context: PassContext) -> None:
+        """Replace every store."""
+        values = IndexValues()
+        facts = Facts(values)
+        moves = [_move(values, facts, op) for op in module.walk(*_STORES)]
+        for move in moves:
+            if isinstance(move, Refused):
+                context.decline(move.op, move.reason)
+        found = [move for move in moves if isinstance(move, _Move)]
+        biases = _biases(values, facts, found)
+        if isinstance(biases, Refused):
+            context.decline(biases.op, biases.reason)
+        scalars = ScalarValues(module, values)
+        for tile, bias in biases.items():
+            problem = add_bias(module, scalars, tile, bias)
+            if problem is not None:
+                context.decline(problem.op, problem.reason)
+        for move in found:
+            _emit(module, scalars, move)
+            context.statistic("stores")
+        for move in found:
+            move.op.erase()
+        _erase_readers(module)
+        merge_equal_scalars(module)
+        left = _left_over(module)
+        if left is not None:
+            context.decline(left, "this is no part of a matrix product, and is not done on the Cube")
+
+
+@dataclass(frozen=True)
+class _Move:
+    """What a store becomes: rows of an accumulator, `row_stride` apart from `offset` on."""
+
+    op: Operation
+    base: Value
+    offset: Affine
+    row_stride: Affine
+    rows: tuple[Affine, int]
+    columns: tuple[Affine, int]
+    epilogue: Epilogue
+    tile: Value
+    atomic: bool
+
+
+def _move(values: IndexValues, facts: Facts, op: Operation) -> _Move | Refused:
+    if op.name == "tt.atomic_rmw":
+        if not is_unused(op):
+            return Refused(op, op, "the atomic operation's result is used")
+        if op.attributes["atomic_rmw_op"].value not in _ADDITIONS:
+            return Refused(op, op, "only additions are atomic on the way from L0C")
+    value = op.operands[1]
+    if TensorType.of(value) is None:
+        return Refused(op, op, "a number is stored, no sum of matrix products")
+    done = epilogue(value, op)
+    if isinstance(done, Refused):
+        return done
+    access = describe(values, op)
+    if isinstance(access, Refused):
+        return Refused(access.at, access.at, f"no block of a matrix: {access.reason}")
+    return _placed(facts, access, done)
+
+
+def _placed(facts: Facts, access: Access, done: Epilogue) -> _Move | Refused:
+    op = access.op
+    tile = done.sum.operands[0]
+    pointer = PointerType.of(access.base)
+    tensor = TensorType.of(op.operands[1])
+    assert tensor is not None
+    if pointer is None or pointer.pointee != tensor.element:
+        return Refused(op, op, f"the pointer is no pointer to {tensor.element}")
+    flaw = mask_problem(access)
+    if flaw is not None:
+        return Refused(op, op, flaw)
+    extents = []
+    for dimension in access.dimensions:
+        limit = extent(facts, dimension)
+        if isinstance(limit, str):
+            return Refused(op, op, limit)
+        extents.append((limit, dimension.size))
+    rows, columns = access.dimensions
+    if columns.stride.number != 1:
+        return Refused(op, op, "along its rows, elements are no neighbours in memory")
+    if rows.stride.number == 0:
+        return Refused(op, op, "all its rows are the same one in memory")
+    return _Move(
+        op, access.base, access.offset, rows.stride, extents[0], extents[1], done, tile,
+        atomic=op.name == "tt.atomic_rmw",
+    )  # fmt: skip
+
+
+def _biases(
+    values: IndexValues, facts: Facts, moves: list[_Move]
+) -> dict[Value, Bias] | Refused:
+    """Return the bias of each accumulator that has one."""
+    found: dict[Value, Bias] = {}
+    for move in moves:
+        load = move.epilogue.bias
+        others = {other.epilogue.bias for other in moves if other.tile == move.tile}
+        if others != {load}:
+            return Refused(move.op, move.op, "the sum is stored with a bias and without it")
+        if load is not None and move.tile not in found:
+            needed = [other.columns[0] for other in moves if other.tile == move.tile]
+            bias = bias_of(values, facts, load, needed)
+            if isinstance(bias, Refused):
+                return bias
+            found[move.tile] = bias
+    return found
+
+
+def _emit(module: Module, scalars: ScalarValues, move: _Move) -> None:
+    tile = TileType.of(move.tile)
+    assert tile is not None
+    limits = {}
+    for name, (formula, size), padded in (
+        ("m", move.rows, tile.rows),
+        ("n", move.columns, tile.columns),
+    ):
+        limits[name] = scalars.limit(formula, size, move.op, clamped=padded > size)
+    attributes = {"relu": "true"} if move.epilogue.relu else {}
+    if move.atomic:
+        attributes["atomic"] = '"add"'
+    create(
+        module,
+        "fixpipe",
+        {
+            "source": move.tile,
+            "base": move.base,
+            "offset": scalars.at(move.offset, "i64", move.op),
+            "row_stride": scalars.at(move.row_stride, "i64", move.op),
+            **limits,
+        },
+        attributes,
+        before=move.op,
+    )
+
+
+def _erase_readers(module: Module) -> None:
+    """Erase what led to the stores; loads that nobody uses are erased with it."""
+    erased = True
+    while erased:
+        erase_unused_values(module)
+        erased = False
+        for op in module.walk("staged.read_accumulator", "tt.load"):
+            if is_unused(op):
+                op.erase()
+                erased = True
+
+
+def _left_over(module: Module) -> Operation | None:
+    """Return an op on tensors or global memory that is left."""
+    for op in module.walk():
+        if op.name.startswith("tt.") and op.name not in _SCALAR_OPS:
+            return op
+        if any(TensorType.of(value) is not None for value in (*op.operands, *op.results)):
+            return op
+    return None
+
+
+_SCALAR_OPS = frozenset(
+    {"tt.func", "tt.return", "tt.get_program_id", "tt.get_num_programs", "tt.addptr"}
+)

@@ -1,0 +1,114 @@
+"""Sums of matrix products: where one starts from zero, which dots add to it, and who reads it.
+
+    zeros -> (loops that carry it) -> tt.dot -> ... -> the value that is read
+
+Each sum becomes one accumulator in L0C.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from flagc.ir.analysis.accesses import Refused
+from flagc.ir.analysis.signs import is_zero
+from flagc.ir.module import Module, Operation, Value, defining_op
+
+
+@dataclass
+class Sum:
+    """One sum of products.
+
+    Attributes:
+        first: the op that takes the zeros: a dot, or the outermost loop that carries the sum.
+        first_operand: the number of that operand.
+        steps: dots and ends of loops, in the order in which they change the sum. Of a loop it is
+            (the loop, the number of the carried value); of a dot, (the dot, 0).
+        result: the value that is read in the end.
+        readers: who reads it: ops, and the number of the operand.
+    """
+
+    first: Operation
+    first_operand: int
+    steps: list[tuple[Operation, int]] = field(default_factory=list)
+    result: Value | None = None
+    readers: list[tuple[Operation, int]] = field(default_factory=list)
+
+    @property
+    def dots(self) -> list[Operation]:
+        """The products that are summed up, in program order."""
+        return [op for op, _ in self.steps if op.name == "tt.dot"]
+
+
+def sums(module: Module) -> list[Sum] | Refused:
+    """Return the sums that all dots of `module` are in, or the op because of which one is none."""
+    found: list[Sum] = []
+    for dot in module.walk("tt.dot"):
+        if any(dot in known.dots for known in found):
+            continue
+        start = _start(dot)
+        if isinstance(start, Refused):
+            return start
+        one = Sum(*start)
+        problem = _follow(one, *start)
+        if problem is not None:
+            return problem
+        found.append(one)
+    return found
+
+
+def _start(dot: Operation) -> tuple[Operation, int] | Refused:
+    """Follow a sum back to its zeros."""
+    user, number = dot, 2
+    while True:
+        value = user.operands[number]
+        if is_zero(value):
+            return user, number
+        op = defining_op(value)
+        if op is None:
+            loop = value.owner.owner.operation
+            if loop.name != "scf.for":
+                return Refused(dot, dot, f"the sum comes around by '{loop.name}'")
+            user, number = loop, value.arg_number + 2
+        elif op.name == "tt.dot":
+            user, number = op, 2
+        elif op.name == "scf.for":
+            user, number = op, 3 + list(op.results).index(value)
+        else:
+            return Refused(dot, op, f"the sum starts from what '{op.name}' gives, not from zeros")
+
+
+def _follow(one: Sum, user: Operation, number: int) -> Refused | None:
+    """Follow a sum from its zeros to its readers."""
+    loops: list[tuple[Operation, int]] = []
+    while True:
+        if user.name == "tt.dot":
+            one.steps.append((user, 0))
+            value = user.results[0]
+        elif user.name == "scf.for":
+            loops.append((user, number - 3))
+            value = user.regions[0].blocks[0].arguments[number - 2]
+        else:
+            loop, carried = loops.pop() if loops else (None, 0)
+            if user.parent.operation != loop or number != carried:
+                return Refused(user, user, "the sum leaves the place where it is carried")
+            one.steps.append((loop, carried))
+            value = loop.results[carried]
+        uses = [(use.owner.operation, use.operand_number) for use in value.uses]
+        onward = [use for use in uses if _goes_on(*use)]
+        if not onward and not loops:
+            one.result, one.readers = value, uses
+            return None
+        if len(uses) != 1 or len(onward) != 1:
+            reader = next((op for op, _ in uses if (op, _) not in onward), user)
+            return Refused(reader, reader, "the sum is read here before it is complete")
+        user, number = onward[0]
+
+
+def _goes_on(op: Operation, number: int) -> bool:
+    """Return whether a use of a sum adds to it, or carries it."""
+    if op.name == "tt.dot":
+        return number == 2
+    if op.name == "scf.for":
+        return number >= 3
+    return bool(op.name == "scf.yield" and op.parent.operation.name == "scf.for")
+
