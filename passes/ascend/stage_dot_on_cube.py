@@ -54,7 +54,7 @@ class StageDotOnCube(Pass):
         facts = Facts(values)
         found = sums(module)
         if isinstance(found, Refused):
-            context.decline(found.op, found.reason)
+            context.decline(found.at, found.reason)
         work = []
         for one in found:
             products = _products(values, facts, one, context)
@@ -79,11 +79,12 @@ def _products(
     for dot in one.dots:
         if (problem := _problem(dot)) is not None:
             context.decline(dot, problem)
-        operands = [tile_operand(values, dot, number) for number in (0, 1)]
-        for operand in operands:
-            if isinstance(operand, Refused):
-                context.decline(operand.op, operand.reason)
-        product = product_of(facts, *operands, stored, context.target)
+        left, right = (tile_operand(values, dot, number) for number in (0, 1))
+        if isinstance(left, Refused):
+            context.decline(left.at, left.reason)
+        if isinstance(right, Refused):
+            context.decline(right.at, right.reason)
+        product = product_of(facts, left, right, stored, context.target)
         if isinstance(product, str):
             context.decline(dot, product)
         products[dot] = product

@@ -13,7 +13,7 @@ from flagc.ir.analysis.index_values import IndexValues
 from flagc.ir.analysis.integer_facts import Facts
 from flagc.ir.analysis.signs import is_zero
 from flagc.ir.equal_ops import merge_equal_scalars
-from flagc.ir.module import Module, Operation, Value, defining_op
+from flagc.ir.module import Module, Operation, Value
 from flagc.ir.scalar_values import ScalarValues
 from flagc.ir.staged.operations import create
 from flagc.ir.staged.tiles import CUBE_ELEMENTS, FRACTAL_ROWS, TileType, c0_of
@@ -50,13 +50,14 @@ class StageLoads(Pass):
         values = IndexValues()
         facts = Facts(values)
         written = _written(values, module)
-        moves = [_move(values, facts, load, written) for load in operand_loads(module)]
-        for move in moves:
+        moves = []
+        for load in operand_loads(module):
+            move = _move(values, facts, load, written)
             if isinstance(move, Refused):
-                context.decline(move.op, move.reason)
+                context.decline(move.at, move.reason)
+            moves.append(move)
         scalars = ScalarValues(module, values)
         for move in moves:
-            assert isinstance(move, _Move)
             _emit(module, scalars, move)
             context.statistic("loads")
         for move in moves:

@@ -31,13 +31,13 @@ _ADDITIONS = (4, 5)  # RMWOp: add, fadd
 class StageStore(Pass):
     """Turn stores of accumulators into `staged.fixpipe`.
 
-    acc = read_accumulator(tile)          bias = staged.alloc ...            into the Cube's sums
-    y = acc + bias[None, :]               staged.mad(..., bias)
-    y = max(y, 0)                   =>    staged.fixpipe(tile, base, offset, row stride, m, n) {relu}
+    acc = read_accumulator(tile)            bias = staged.alloc ...
+    y = acc + bias[None, :]                 staged.mad(..., bias)
+    y = max(y, 0)                      =>   staged.fixpipe(tile, base, offset, stride, m, n) {relu}
     tl.store(ptrs, y.to(fp16), mask)
 
-    The store's mask becomes the limits `m` and `n`. An atomic addition whose result nobody uses is a
-    `fixpipe` that adds. Whatever tensor ops are left then are no part of a product.
+    The store's mask becomes the limits `m` and `n`. An atomic addition whose result nobody uses is
+    a `fixpipe` that adds. Whatever tensor ops are left then are no part of a product.
     """
 
     name = "stage-store"
@@ -47,19 +47,20 @@ class StageStore(Pass):
         """Replace every store."""
         values = IndexValues()
         facts = Facts(values)
-        moves = [_move(values, facts, op) for op in module.walk(*_STORES)]
-        for move in moves:
+        found = []
+        for op in module.walk(*_STORES):
+            move = _move(values, facts, op)
             if isinstance(move, Refused):
-                context.decline(move.op, move.reason)
-        found = [move for move in moves if isinstance(move, _Move)]
+                context.decline(move.at, move.reason)
+            found.append(move)
         biases = _biases(values, facts, found)
         if isinstance(biases, Refused):
-            context.decline(biases.op, biases.reason)
+            context.decline(biases.at, biases.reason)
         scalars = ScalarValues(module, values)
         for tile, bias in biases.items():
             problem = add_bias(module, scalars, tile, bias)
             if problem is not None:
-                context.decline(problem.op, problem.reason)
+                context.decline(problem.at, problem.reason)
         for move in found:
             _emit(module, scalars, move)
             context.statistic("stores")
@@ -69,7 +70,9 @@ class StageStore(Pass):
         merge_equal_scalars(module)
         left = _left_over(module)
         if left is not None:
-            context.decline(left, "this is no part of a matrix product, and is not done on the Cube")
+            context.decline(
+                left, "this is no part of a matrix product, and is not done on the Cube"
+            )
 
 
 @dataclass(frozen=True)
@@ -133,9 +136,7 @@ def _placed(facts: Facts, access: Access, done: Epilogue) -> _Move | Refused:
     )  # fmt: skip
 
 
-def _biases(
-    values: IndexValues, facts: Facts, moves: list[_Move]
-) -> dict[Value, Bias] | Refused:
+def _biases(values: IndexValues, facts: Facts, moves: list[_Move]) -> dict[Value, Bias] | Refused:
     """Return the bias of each accumulator that has one."""
     found: dict[Value, Bias] = {}
     for move in moves:

@@ -74,9 +74,7 @@ def convert(build: Builder, value: Value, kind: str) -> Value:
     return build.op("arith.extsi" if is_wider else "arith.trunci", [value], kind)
 
 
-def _symbol(
-    build: Builder, symbol: Symbol, kind: str, computed: Mapping[Symbol, Value]
-) -> Value:
+def _symbol(build: Builder, symbol: Symbol, kind: str, computed: Mapping[Symbol, Value]) -> Value:
     if symbol in computed:
         return convert(build, computed[symbol], kind)
     if symbol.kind == affine.SCALAR:

@@ -111,4 +111,3 @@ def _goes_on(op: Operation, number: int) -> bool:
     if op.name == "scf.for":
         return number >= 3
     return bool(op.name == "scf.yield" and op.parent.operation.name == "scf.for")
-

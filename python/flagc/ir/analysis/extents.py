@@ -61,9 +61,11 @@ def covers(facts: Facts, extent: Affine, needed: Affine, size: int) -> bool:
 def _unclamped(formula: Affine, size: int) -> Affine:
     """Return x of min(x, size), which says the same about lanes below `size`."""
     symbols = formula.symbols()
-    if len(symbols) != 1 or symbols[0].kind != affine.MINIMUM or formula.coefficient(
-        symbols[0]
-    ) != Affine.constant(1):
+    if (
+        len(symbols) != 1
+        or symbols[0].kind != affine.MINIMUM
+        or formula.coefficient(symbols[0]) != Affine.constant(1)
+    ):
         return formula
     left, right = symbols[0].affine_operands
     for one, other in ((left, right), (right, left)):

@@ -8,7 +8,7 @@ PIPELINES = ("auto", "flagc", "vendor")
 
 # flagc's own lowering of the level "staged", in running order. Those without which nothing can be
 # executed are in `NEEDED_PASSES`; the others make it faster.
-STAGED_PASSES: tuple[str, ...] = ()
+STAGED_PASSES: tuple[str, ...] = ("stage-loads", "stage-dot-on-cube", "stage-store")
 NEEDED_PASSES = frozenset(
     ("stage-loads", "stage-dot-on-cube", "stage-store", "plan-memory", "insert-sync")
 )
