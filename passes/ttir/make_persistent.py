@@ -9,10 +9,9 @@ from flagc.ir.analysis import program_ids as analysis
 from flagc.ir.analysis.memory_effects import accesses_of
 from flagc.ir.analysis.tensor_axes import nested_ops
 from flagc.ir.builder import Builder
-from flagc.ir.dead_code import is_pure
 from flagc.ir.launch_arguments import plan_of, script_grid, set_plan
 from flagc.ir.launch_plan import LaunchPlan
-from flagc.ir.module import Module, Operation, Value, defining_op
+from flagc.ir.module import Module, Operation, Value
 from flagc.ir.regions import append
 from flagc.passes.ttir.swizzle_program_ids import grouped_tile
 from flagc.pipeline.context import PassContext
@@ -125,7 +124,7 @@ def _wrap(module: Module, function: Operation, programs: int, group_m: int) -> O
     last = append(module, body, "scf.yield", location=loop.location)
     build = Builder(module, before=last)
     tile = _coordinates(build, body.arguments[0], counts, row_axis, group_m)
-    for op in _of_a_tile(operations, ids):
+    for op in analysis.of_a_tile(operations, ids):
         op.move_before(last)
     for op in ids:
         module.replace(op, [tile[op.attributes["axis"].value]])
@@ -174,12 +173,3 @@ def _coordinates(
         return build.remsi(place, counts[0]), build.divsi(place, counts[0]), z
     row, column = grouped_tile(build, place, counts[row_axis], counts[1 - row_axis], group_m)
     return (row, column, z) if row_axis == 0 else (column, row, z)
-
-
-def _of_a_tile(operations: list[Operation], ids: list[Operation]) -> list[Operation]:
-    """Return those of a block's ops that do something, or depend on the program ids."""
-    inside: set[Operation] = set()
-    for op in operations:
-        if op in ids or not is_pure(op) or any(defining_op(v) in inside for v in op.operands):
-            inside.add(op)
-    return [op for op in operations if op in inside]

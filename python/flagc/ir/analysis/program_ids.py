@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
-from flagc.ir.module import Module, Operation, Value
+from flagc.ir.dead_code import is_pure
+from flagc.ir.module import Module, Operation, Value, defining_op
 from flagc.ir.types import TensorType
 
 DIVISIONS = frozenset({"arith.divsi", "arith.divui"})
@@ -103,3 +104,12 @@ def row_score(value: Value) -> int:
             elif user.name in _INDEX_OPS:
                 pending.append(user.results[0])
     return score
+
+
+def of_a_tile(operations: list[Operation], ids: list[Operation]) -> list[Operation]:
+    """Return those of a block's ops that do something, or depend on the program ids."""
+    inside: set[Operation] = set()
+    for op in operations:
+        if op in ids or not is_pure(op) or any(defining_op(v) in inside for v in op.operands):
+            inside.add(op)
+    return [op for op in operations if op in inside]

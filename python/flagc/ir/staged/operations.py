@@ -29,6 +29,9 @@ multiples of fractals.
     set_flag([tile]) {from, to, event}     pipe `from` says that it got here; with `tile`, event +
     wait_flag([tile]) {from, to, event}    the number of the tile's buffer. Pipe `to` waits for that
     barrier() {pipe}                       all earlier work of the pipe is done first (or "ALL")
+    block_index() -> i32                   which of the launched blocks this is
+    grid_size() -> i32 {axis}              the script's grid; fewer blocks may be launched, at most
+                                           the function's attribute `flagc.max_blocks`
 """
 
 from __future__ import annotations
@@ -131,7 +134,11 @@ DEFINITIONS: dict[str, Definition] = {
     "set_flag": Definition(None, {"tile": TileUse("", "read")}, _FLAGS, optional=1),
     "wait_flag": Definition(None, {"tile": TileUse("", "read")}, _FLAGS, optional=1),
     "barrier": Definition(None, {}, ("pipe",)),
+    "block_index": Definition(None, {}, results=1),
+    "grid_size": Definition(None, {}, ("axis",), results=1),
 }
+# The attribute of a function whose launch has at most so many blocks, `i32`.
+MAX_BLOCKS = "flagc.max_blocks"
 
 
 @dataclass(frozen=True)

@@ -199,6 +199,13 @@ def _barrier(view: StagedOp) -> Iterator[str]:
         yield f"'{view.text('pipe')}' is no pipe; pipes are: {', '.join(PIPES)}, or ALL"
 
 
+def _number(view: StagedOp) -> Iterator[str]:
+    if str(view.op.results[0].type) != "i32":
+        yield f"gives an i32, not {view.op.results[0].type}"
+    if view.name == "grid_size" and view.integer("axis", -1) not in range(3):
+        yield "a grid has the axes 0, 1 and 2"
+
+
 _RULES: dict[str, Callable[[StagedOp], Iterator[str]]] = {
     "alloc": _alloc,
     "nd2nz": _nd2nz,
@@ -210,4 +217,6 @@ _RULES: dict[str, Callable[[StagedOp], Iterator[str]]] = {
     "set_flag": _flag,
     "wait_flag": _flag,
     "barrier": _barrier,
+    "block_index": _number,
+    "grid_size": _number,
 }
