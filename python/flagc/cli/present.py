@@ -72,6 +72,7 @@ def present(
     if settings.emit is not None and settings.output is None:
         _emit(settings.emit, result)
         return
+    _note_missing(settings, result)
     if settings.output is None:
         for artifact in result.artifacts:
             if artifact.stage in dumped:
@@ -105,6 +106,17 @@ def _emit(stage: str, result: CompileResult) -> None:
             raise UsageError(f"{stage} is binary: write it with -o DIR or redirect it")
         else:
             sys.stdout.buffer.write(artifact.content)
+
+
+def _note_missing(settings: Settings, result: CompileResult) -> None:
+    """Say which of the stages asked for by name took no part in this compilation."""
+    produced = {artifact.stage for artifact in result.artifacts}
+    asked = [] if settings.dump_ir in (None, "all") else str(settings.dump_ir).split(",")
+    for stage in asked:
+        if stage and stage not in produced:
+            stages = ", ".join(dict.fromkeys(artifact.stage for artifact in result.artifacts))
+            text = f"note: no {stage} of {result.name}, whose stages were {stages}"
+            terminal.err().print(text, markup=False, style="cyan", soft_wrap=True)
 
 
 def _write(

@@ -144,23 +144,21 @@ class PassManager:
                 return stage.import_module(module)
             except Exception as error:
                 failure = error
-        if isinstance(failure, InvalidModule):
-            diagnostic = Diagnostic(
-                *("error", failure.message, instance.name, stage.name),
-                *(failure.op, failure.location),
-            )
-            raise PassFailure(diagnostic) from failure
         messages = [m for m in compiler_messages(captured.text) if m.severity == "error"]
-        first = messages[0] if messages else None
+        op, text, location = "", str(failure), None
+        if isinstance(failure, InvalidModule):
+            op, text, location = failure.op, failure.message, failure.location
+        elif messages:
+            text, location = messages[0].message, messages[0].location
         changes = changed_operations(before, module.text())
         diagnostic = Diagnostic(
             "error",
-            "left IR that the verifier rejects: "
-            + (first.message if first else str(failure))
+            f"left IR that the verifier rejects: {text}"
             + (f"; the pass changed {summarise_changes(changes)}" if changes else ""),
             instance.name,
             stage.name,
-            location=first.location if first else None,
+            op,
+            location,
         )
         raise PassFailure(diagnostic) from failure
 

@@ -117,4 +117,6 @@ def _has_dot(triton_module: Any) -> bool:
 def _first(error: Any) -> tuple[str, SourceLocation | None]:
     """Return the message and place of the first diagnostic of MLIR."""
     first = error.error_diagnostics[0]
-    return str(first.message), source_location(first.location)
+    # The location of a diagnostic is of the base class; this gives it its own.
+    location = ir.Location.from_attr(first.location.attr, first.location.context)
+    return str(first.message), source_location(location)
