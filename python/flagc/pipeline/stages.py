@@ -59,7 +59,7 @@ class InvalidModule(RuntimeError):
     """A stage's verifier rejects an op of a module that Python passes changed."""
 
     def __init__(self, op: str, message: str, location: SourceLocation | None) -> None:
-        super().__init__(f"'{op}' {message}" if op else message)
+        super().__init__(f"'{op}': {message}" if op else message)
         self.op = op
         self.message = message
         self.location = location
