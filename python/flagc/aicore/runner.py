@@ -166,7 +166,7 @@ class EmulatedKernel:
         self, grid: Sequence[int], arguments: Sequence[Any], names: Sequence[str] | None
     ) -> _Prepared:
         sizes = [*grid, 1, 1][:3]
-        blocks = sizes[0] * sizes[1] * sizes[2]
+        blocks = self.facts.blocks_of(sizes)
         if len(grid) > 3 or min(sizes) < 0:
             raise UsageError(f"a grid has one to three sizes of 0 or more, not {tuple(grid)}")
         if blocks > MAX_BLOCKS:

@@ -22,6 +22,9 @@ from flagc.ir.types import TensorType, element_bits
 BLOCK_BYTES = 32  # C0
 FRACTAL_ROWS = 16
 FRACTAL_BYTES = 512
+# What one row in L1 is rounded up to: moves to BT take 64 bytes at a time, products of bytes 32
+# columns of i32.
+ROW_BYTES = 128
 
 # What a tile of each memory may hold. The Cube takes these and accumulates in f32 or i32
 # (AscendC Mmad).
@@ -87,6 +90,12 @@ class TileType:
     def bytes(self) -> int:
         """The bytes of one such tile, without alignment."""
         return self.rows * self.columns * element_bits(self.element) // 8
+
+    @property
+    def reserved_bytes(self) -> int:
+        """The bytes that a buffer for it takes."""
+        unit = ROW_BYTES if self.memory == "l1" and self.rows == 1 else ALIGNMENT[self.memory]
+        return -(-self.bytes // unit) * unit
 
     def problem(self) -> str | None:
         """Say which rule the type breaks; None when it is legal."""

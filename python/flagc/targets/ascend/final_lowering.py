@@ -7,7 +7,9 @@ gm 1, cbuf (L1) 2, ca (L0A) 3, cb (L0B) 4, cc (L0C) 5, ub 6.
 
 from __future__ import annotations
 
+import math
 import struct
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -31,6 +33,8 @@ _LOWERING = (
     "convert-arith-to-llvm,convert-math-to-llvm,convert-index-to-llvm,convert-func-to-llvm,"
     "convert-cf-to-llvm,reconcile-unrealized-casts,symbol-dce)"
 )
+# Of a kernel's function, as an integer; emission puts it there.
+MAX_BLOCKS = "flagc_max_blocks"
 _DEBUG_SCOPES = "builtin.module(ensure-debug-info-scope-on-llvm-func)"
 
 
@@ -41,7 +45,7 @@ class KernelFacts:
     `entries` maps a core kind (`aic`, `aiv`) to the kernel's function for it. The others are the
     values of the host callbacks, None when there is none: `workspace_bytes` is per block,
     `lock_words` the number of 64-bit words of the block lock and `lock_initial` what each holds at
-    first.
+    first. Of a grid with more than `max_blocks`, so many blocks are launched and share its work.
     """
 
     entries: dict[str, str]
@@ -49,6 +53,12 @@ class KernelFacts:
     workspace_bytes: int | None
     lock_words: int | None = None
     lock_initial: int | None = None
+    max_blocks: int | None = None
+
+    def blocks_of(self, grid: Sequence[int]) -> int:
+        """Return how many blocks a launch on `grid` has."""
+        blocks = math.prod(grid)
+        return blocks if self.max_blocks is None else min(blocks, self.max_blocks)
 
 
 def load_final(generic_text: str, context: Any) -> Any:
@@ -108,11 +118,14 @@ def kernel_facts(module: Any) -> KernelFacts:
     """Entries and host callbacks of a final module from `load_final`."""
     entries: dict[str, str] = {}
     numbers: dict[str, int] = {}
+    max_blocks = None
     for function in module.body.operations:
         attributes = function.operation.attributes
         name = attributes["sym_name"].value
         if "hacc.entry" in attributes:
             entries[_core_kind(attributes)] = name
+            if MAX_BLOCKS in attributes:
+                max_blocks = int(attributes[MAX_BLOCKS].value)
         elif "hacc.host_func_type" in attributes:
             kind = str(attributes["hacc.host_func_type"]).partition("<")[2].rstrip(">")
             value = _returned_constant(function)
@@ -124,6 +137,7 @@ def kernel_facts(module: Any) -> KernelFacts:
         numbers.get("infer_workspace_shape_function"),
         numbers.get("infer_sync_block_lock_num_function"),
         numbers.get("infer_sync_block_lock_init_function"),
+        max_blocks,
     )
 
 

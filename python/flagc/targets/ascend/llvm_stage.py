@@ -59,10 +59,14 @@ def final_to_llvm(
 
 
 def link(llvm_text: str, core: str, entry: str, *, optimize: int) -> str:
-    """Link `llvm_text` with what it calls of the device library, internalise, optimise, verify."""
+    """Link `llvm_text` with the device functions it calls, internalise, optimise, verify.
+
+    They are the vendor's, of its device library, or our own.
+    """
     import llvmlite.binding as llvm
 
     from flagc.targets.ascend import device_library
+    from flagc.targets.ascend.emission.device_functions import is_own, library_text
 
     context = llvm.create_context()
     kernel = llvm.parse_assembly(llvm_text, context)
@@ -71,8 +75,14 @@ def link(llvm_text: str, core: str, entry: str, *, optimize: int) -> str:
         for function in kernel.functions
         if function.is_declaration and function.name.startswith(device_library.ENTRY_PREFIX)
     }
-    device_library.prepare(core, calls)
-    library = device_library.subset(core, calls, context)
+    own = [name for name in calls if is_own(name)]
+    vendors = [name for name in calls if not is_own(name)]
+    device_library.prepare(core, vendors)
+    library = device_library.subset(core, vendors, context)
+    if own:
+        ours = llvm.parse_assembly(library_text(own), context)
+        library.data_layout, library.triple = ours.data_layout, ours.triple
+        library.link_in(ours)
     adapt_calls(calls, library, context)
     if calls:
         kernel.data_layout, kernel.triple = library.data_layout, library.triple

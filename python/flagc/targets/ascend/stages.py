@@ -309,6 +309,7 @@ class LlvmStage(Stage):
         self._metadata["workspace_bytes"] = result.facts.workspace_bytes
         self._metadata["lock_words"] = result.facts.lock_words
         self._metadata["lock_initial"] = result.facts.lock_initial
+        self._metadata["max_blocks"] = result.facts.max_blocks
         return LlvmTexts(result.texts, payload.text)
 
     def text(self, payload: Payload, *, debug: bool = True) -> str:
