@@ -46,9 +46,7 @@ def test_relu() -> None:
         check(StagedGemm(out=out, relu=True), 50, 33, 37)
 
 
-@pytest.mark.parametrize(
-    ("element", "out"), [("f16", "f32"), ("f16", "f16"), ("bf16", "bf16")]
-)
+@pytest.mark.parametrize(("element", "out"), [("f16", "f32"), ("f16", "f16"), ("bf16", "bf16")])
 def test_atomic_add(element: str, out: str) -> None:
     check(StagedGemm(element, out, atomic=True), 50, 33, 37)
 

@@ -50,7 +50,11 @@ class Control:
         inner: Value | None = None
         for faster in range(axis + 1, 3):
             size = self._kernel.grid_size(faster)
-            inner = size if inner is None else scalars.op("arith.muli", [inner, size], ["i32"]).results[0]
+            inner = (
+                size
+                if inner is None
+                else scalars.op("arith.muli", [inner, size], ["i32"]).results[0]
+            )
         if inner is not None:
             index = scalars.op("arith.divsi", [index, inner], ["i32"]).results[0]
         size = self._kernel.grid_size(axis)

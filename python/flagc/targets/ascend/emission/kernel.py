@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 from flagc.ir.dead_code import is_pure, is_unused
 from flagc.ir.module import Module, Operation, Value
-from flagc.ir.staged.operations import PREFIX, StagedOp, staged_op
+from flagc.ir.staged.operations import MAX_BLOCKS, PREFIX, StagedOp, staged_op
 from flagc.ir.staged.verify import find_problem
 from flagc.targets.ascend.chips import AscendChip
 from flagc.targets.ascend.emission import abi
@@ -17,9 +17,6 @@ from flagc.targets.ascend.emission.pointers import pointers_to_addresses
 from flagc.targets.ascend.emission.products import Products
 from flagc.targets.ascend.emission.remains import refuse_remains
 from flagc.targets.ascend.emission.tiles import Tiles
-
-# The attribute of a kernel of which each block takes several programs (persistent-blocks).
-MAX_BLOCKS = "flagc.max_blocks"
 
 
 def emit(module: Module, chip: AscendChip) -> Module:

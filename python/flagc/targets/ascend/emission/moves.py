@@ -135,24 +135,27 @@ class Moves:
             self._zero(target, scalars.divide_up(columns, tile.c0), missing, gap)
 
     def _zero_column_tail(self, tile: Tile, rows: Scalar, columns: Scalar) -> None:
-        """Zeros in the fractal columns after the last one, where loads take several at a time.
+        """Zeros in the fractal columns after the last one, where loads take more of them.
 
-        That is a bias, and f32 that is read transposed (a fractal's 16 rows of m are two columns).
+        That is a bias, which is taken whole, and f32 that is read transposed (a fractal's 16 rows
+        of m are two columns).
         """
         scalars = self._scalars
-        row = tile.type.rows == 1
-        pairs = tile.type.element == "f32" and ("load_l0a", True) in tile.feeds
-        if not pairs and not row:
-            return
-        unit = _bias_bytes(tile) // BLOCK_BYTES if row else 2
         used = scalars.divide_up(columns, tile.c0)
-        missing = scalars.subtract(scalars.round_up(used, unit), used)
+        if tile.type.rows == 1:
+            end: Scalar = tile.type.reserved_bytes // BLOCK_BYTES
+        elif tile.type.element == "f32" and ("load_l0a", True) in tile.feeds:
+            end = scalars.round_up(used, 2)
+        else:
+            return
+        missing = scalars.subtract(end, used)
         if isinstance(missing, int) and missing == 0:
             return
         with scalars.positive(missing):
             start = scalars.multiply(used, tile.type.rows * BLOCK_BYTES)
-            blocks = missing if row else scalars.round_up(rows, FRACTAL_ROWS)
-            self._zero(scalars.add(tile.address, start), 1, blocks, 0)
+            target = scalars.add(tile.address, start)
+            blocks = scalars.multiply(missing, scalars.round_up(rows, FRACTAL_ROWS))
+            self._zero(target, 1, missing if tile.type.rows == 1 else blocks, 0)
 
     def _zero(self, target: Scalar, repeat: Scalar, blocks: Scalar, gap: Scalar) -> None:
         word = self._code.word(FILL, repeat=repeat, blocks=blocks, gap=gap)
@@ -322,9 +325,7 @@ class Moves:
         for outer in scalars.each(across):
             for inner in scalars.each(down):
                 if side == "a":  # [m/16][k/32]
-                    place = scalars.add(
-                        scalars.multiply(scalars.multiply(outer, 2), down), inner
-                    )
+                    place = scalars.add(scalars.multiply(scalars.multiply(outer, 2), down), inner)
                     apart = scalars.subtract(down, 1)
                 else:  # [k/32][n/16]
                     line = scalars.multiply(scalars.multiply(inner, across), 2)

@@ -126,7 +126,9 @@ class Products:
             )
             atomic = _ATOMIC_BITS[element] if view.text("atomic") else ()
             self._set_control(atomic, enable=True)
-            code.call("set_matrices", code.word(MATRICES, count=1, source_stride=1, target_stride=1))
+            code.call(
+                "set_matrices", code.word(MATRICES, count=1, source_stride=1, target_stride=1)
+            )
             code.call(f"store_{element}", target, source.address, shape, options)
             self._set_control(atomic, enable=False)
 
@@ -140,5 +142,3 @@ class Products:
     def _set_control(self, bits: tuple[int, ...], *, enable: bool) -> None:
         for bit in bits:
             self._code.hivm("set_ctrl", enable=str(enable).lower(), idx=f"{bit} : i64")
-
-

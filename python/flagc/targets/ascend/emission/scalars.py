@@ -1,4 +1,4 @@
-"""Integer arithmetic at run time, folded where it can be: a `Scalar` is a number or an i64 value."""
+"""Integer arithmetic at run time, folded where it can be: a `Scalar` is an int or an i64 value."""
 
 from __future__ import annotations
 
