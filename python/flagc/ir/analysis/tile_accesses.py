@@ -14,7 +14,7 @@ from flagc.ir.analysis.tensor_axes import nested_ops
 from flagc.ir.module import Operation, Value, defining_op
 from flagc.ir.regions import Block
 from flagc.ir.staged.operations import PREFIX, staged_op
-from flagc.ir.staged.tiles import ALIGNMENT, TileType
+from flagc.ir.staged.tiles import TileType
 
 _ALLOCATION = PREFIX + "alloc"
 # The pipe of ops that the scalar unit runs itself.
@@ -135,12 +135,6 @@ def buffers_of(allocation: Operation) -> int:
     view = staged_op(allocation)
     assert view is not None
     return view.integer("buffers", 1)
-
-
-def aligned_bytes(tile: TileType) -> int:
-    """Return the bytes that one buffer takes up."""
-    alignment = ALIGNMENT[tile.memory]
-    return -(-tile.bytes // alignment) * alignment
 
 
 def addresses_of(allocation: Operation) -> list[int] | None:

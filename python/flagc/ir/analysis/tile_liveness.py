@@ -12,7 +12,6 @@ from dataclasses import dataclass
 from flagc.ir.analysis.tensor_axes import nested_ops
 from flagc.ir.analysis.tile_accesses import (
     LOOPS,
-    aligned_bytes,
     is_allocation,
     loops_around,
     tile_of,
@@ -81,7 +80,7 @@ def peak_bytes(found: list[Lifetime], memory: str, buffers: dict[Operation, int]
         peak = max(
             peak,
             sum(
-                buffers[life.allocation] * aligned_bytes(tile_of(life.allocation))
+                buffers[life.allocation] * tile_of(life.allocation).reserved_bytes
                 for life in at_start
             ),
         )
