@@ -116,10 +116,10 @@ def _with_tile(text: str, tile: Tile) -> str:
     return str(module)
 
 
-def time_product(
-    sizes: tuple[int, int, int], dtype: str, tile: Tile, chip: AscendChip, blocks: int
-) -> Timing:
-    """Time C = A @ B of these M, N and K with the library's function, launched as `blocks` blocks.
+def time_product(sizes: tuple[int, int, int], dtype: str, tile: Tile, chip: AscendChip) -> Timing:
+    """Time C = A @ B of these M, N and K with the library's function, on all cube cores.
+
+    Fewer blocks are launched where there are fewer tiles: idle cores would only cost time.
 
     Raises:
         NoSuchProduct: see `library_product`; or of another type than fp16.
@@ -129,4 +129,5 @@ def time_product(
     m, n, k = sizes
     tensors = [torch.empty(shape, dtype=torch.float16) for shape in ((m, k), (k, n), (m, n))]
     arguments: list[Any] = [*tensors, m, n, k]
+    blocks = min(chip.cube_cores, -(-m // tile[0]) * -(-n // tile[1]))
     return time_launch(library_product(tile).record((blocks,), arguments), chip)

@@ -42,7 +42,7 @@ def test_the_product_is_right_where_matrices_end_within_fractals(tile, sizes, bl
 
 
 def test_what_is_timed_is_the_whole_product() -> None:
-    timing = time_product((1024, 768, 512), "fp16", SHIPPED, CHIP, blocks=20)
+    timing = time_product((1024, 768, 512), "fp16", SHIPPED, CHIP)
     peak = CHIP.cube_cores * 4096 * timing.core_microseconds * timing.clock_mhz
     assert timing.cube_share == pytest.approx(1024 * 768 * 512 / peak)
     assert timing.traffic["l2_written"] == 1024 * 768 * 2
@@ -51,14 +51,14 @@ def test_what_is_timed_is_the_whole_product() -> None:
 
 
 def test_the_tile_is_what_was_asked_for() -> None:
-    timing = time_product((1024, 768, 512), "fp16", (128, 256, 256), CHIP, blocks=20)
+    timing = time_product((1024, 768, 512), "fp16", (128, 256, 256), CHIP)
     assert timing.traffic["l2_read"] == 24 * (128 + 256) * 512 * 2
-    timing = time_product((1024, 768, 512), "fp16", (128, 128, 512), CHIP, blocks=20)
+    timing = time_product((1024, 768, 512), "fp16", (128, 128, 512), CHIP)
     assert timing.traffic["l2_read"] == 48 * (128 + 128) * 512 * 2
 
 
 def test_what_the_library_lacks_has_a_reason() -> None:
     with pytest.raises(NoSuchProduct, match="not of bf16"):
-        time_product((64, 64, 64), "bf16", SHIPPED, CHIP, blocks=1)
+        time_product((64, 64, 64), "bf16", SHIPPED, CHIP)
     with pytest.raises(NoSuchProduct, match="do not fit L1"):
-        time_product((64, 64, 64), "fp16", (256, 256, 256), CHIP, blocks=1)
+        time_product((64, 64, 64), "fp16", (256, 256, 256), CHIP)
