@@ -38,6 +38,8 @@ COLUMNS = {
     "c": "ours, default passes",
     "d": "ours, best of passes",
 }
+# Characters of a reason; the JSON has all.
+_LONGEST = 300
 console = Console(highlight=False, width=200)
 
 
@@ -207,7 +209,7 @@ def missing_lines(found: Iterable[Measured]) -> list[str]:
             text = f"{column} {name}, {entry.case.problem.name} on {entry.case.chip}"
             reasons.setdefault(why, []).append(text)
     return [
-        f"missing: {names[0]}{f' and {len(names) - 1} more' if names[1:] else ''}: {why}"
+        f"missing: {names[0]}{f' and {len(names) - 1} more' if names[1:] else ''}: {why[:_LONGEST]}"
         for why, names in reasons.items()
     ]
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import inspect
 import sys
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
@@ -261,20 +260,12 @@ def _executed(
     values: Mapping[str, Any] | None = None,
 ) -> Any:
     """Compile a variant's launch, and run it with all checks or time it."""
-    target = _target(chip, variant.pipeline)
+    target = AscendTarget(chip, pipeline=variant.pipeline)
     passes = build_pipeline(target, variant.passes, (), ())
     given = arguments(problem) if values is None else values
     launch, grid, launch_arguments = recorded(target, problem, variant, given, passes)
     executor = target.executor(passes=passes, compile=compiled, options=variant.options)
     return (executor.execute if run else executor.time)(launch, grid, launch_arguments)
-
-
-def _target(chip: str, pipeline: str) -> AscendTarget:
-    if "pipeline" in inspect.signature(AscendTarget).parameters:
-        return AscendTarget(chip, pipeline=pipeline)
-    if pipeline != "vendor":
-        raise FlagcError(f"this flagc has no pipeline '{pipeline}'")
-    return AscendTarget(chip)
 
 
 def _time_library(case: Case, tile: Tile) -> Found:
