@@ -61,8 +61,17 @@ def copy_to(block: Block, ops: Iterable[Operation], values: dict[Value, Value]) 
 
     What the copies result in is added to `values`, for the results of the originals.
     """
+    _copy(ir.InsertionPoint(block), ops, values)
+
+
+def copy_before(op: Operation, ops: Iterable[Operation], values: dict[Value, Value]) -> None:
+    """Copy `ops` to right before `op`, as `copy_to` does."""
+    _copy(ir.InsertionPoint(op), ops, values)
+
+
+def _copy(place: Any, ops: Iterable[Operation], values: dict[Value, Value]) -> None:
     for op in ops:
-        copy = op.clone(ir.InsertionPoint(block)).operation
+        copy = op.clone(place).operation
         _replace_operands(copy, values)
         values.update(zip(op.results, copy.results, strict=True))
 
