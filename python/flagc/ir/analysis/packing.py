@@ -13,7 +13,6 @@ from flagc.ir.analysis.packable_moves import Move
 from flagc.ir.analysis.signs import integer_constant
 from flagc.ir.analysis.tensor_axes import nested_ops
 from flagc.ir.analysis.tile_accesses import (
-    aligned_bytes,
     block_of,
     loops_around,
     tile_of,
@@ -63,7 +62,7 @@ def _has(moves: Sequence[Move], name: str) -> bool:
 
 
 def _bytes(moves: Sequence[Move], steps: Mapping[str, int]) -> int:
-    return sum(aligned_bytes(move.packed(steps[move.feeds])) for move in moves)
+    return sum(move.packed(steps[move.feeds]).reserved_bytes for move in moves)
 
 
 def _gain(moves: Sequence[Move], steps: Mapping[str, int], name: str) -> float:
@@ -100,5 +99,5 @@ def _other_bytes(loop: Operation, moves: Sequence[Move]) -> int:
         if tile_of(op).memory != "l1" or op in packed or life.end < start or life.start > end:
             continue
         inside = block_of(op) == loop.regions[0].blocks[0]
-        total += aligned_bytes(tile_of(op)) * (_BUFFERS if inside else 1)
+        total += tile_of(op).reserved_bytes * (_BUFFERS if inside else 1)
     return total
