@@ -17,7 +17,7 @@ from flagc.ir.module import Module, Operation, Value
 from flagc.ir.regions import block_operations
 from flagc.ir.staged.operations import create
 from flagc.ir.staged.tiles import CUBE_ELEMENTS, TileType, accumulator_of
-from flagc.ir.types import TensorType
+from flagc.ir.types import TensorType, is_float
 from flagc.ir.unused_values import erase_unused_values
 from flagc.passes.ascend.cube_product import Product, emit_product, emit_zeros, product_of
 from flagc.pipeline.context import PassContext
@@ -70,12 +70,10 @@ class StageDotOnCube(Pass):
         merge_equal_scalars(module)
 
 
-def _products(
-    values: IndexValues, facts: Facts, one: Sum, context: PassContext
-) -> dict[Operation, Product]:
-    """Return how each dot of a sum is computed."""
+def _products(values: IndexValues, facts: Facts, one: Sum, context: PassContext) -> list[Product]:
+    """Return how each dot of a sum is computed, in the sum's order."""
     stored = stored_extents(values, facts, one.readers)
-    products = {}
+    products = []
     for dot in one.dots:
         if (problem := _problem(dot)) is not None:
             context.decline(dot, problem)
@@ -87,7 +85,7 @@ def _products(
         product = product_of(facts, left, right, stored, context.target)
         if isinstance(product, str):
             context.decline(dot, product)
-        products[dot] = product
+        products.append(product)
     return products
 
 
@@ -109,29 +107,37 @@ def _problem(dot: Operation) -> str | None:
 
 
 def _replace_sum(
-    module: Module, values: IndexValues, facts: Facts, one: Sum, products: dict[Operation, Product]
+    module: Module, values: IndexValues, facts: Facts, one: Sum, products: list[Product]
 ) -> None:
     """Put a sum into an accumulator; loops carry whether it is fresh."""
     assert one.result is not None
     tensor_type = one.result.type
-    shape = next(iter(products.values()))
+    shape = products[0]
     kind = TileType("l0c", shape.m, shape.n, accumulator_of(shape.left.element))
     attributes = {"buffers": "1 : i64"}
     alloc = create(module, "alloc", {}, attributes, results=[kind.text()], before=one.first)
     accumulator = alloc.results[0]
+    start = one.start
     fresh = Builder(module, before=one.first).constant(True, "i1")
     one.first.operands[one.first_operand] = fresh
+    for loop, number in one.loops:
+        _carry_fresh(module, loop, number)
     known = {fresh: False}  # whether something is known to have been added
+    remaining = iter(products)
     for op, number in one.steps:
         if op.name == "tt.dot":
-            value = emit_product(module, facts, op, products[op], accumulator)
-            known[value] = products[op].adds_something(facts) or _is_added(op.operands[2], known)
+            product = next(remaining)
+            value = emit_product(module, facts, op, product, accumulator)
+            known[value] = product.adds_something(facts) or _is_added(op.operands[2], known)
             op.results[0].set_type(module.type("i1"))
             op.results[0].replace_all_uses_with(value)
         else:
-            _carry_fresh(module, op, number)
             known[op.results[number]] = _is_loop_added(values, facts, op, number, known)
-    _emit_reader(module, one, products, accumulator, tensor_type, known)
+    total = _emit_reader(module, one, shape, accumulator, tensor_type, known)
+    if start is not None and total is not None:
+        _add_start(module, one, start, total)
+    for dot in one.dots:
+        dot.erase()
 
 
 def _is_added(fresh: Value, known: dict[Value, bool]) -> bool:
@@ -159,34 +165,45 @@ def _is_loop_added(
 def _emit_reader(
     module: Module,
     one: Sum,
-    products: dict[Operation, Product],
+    product: Product,
     accumulator: Value,
     tensor_type: object,
     known: dict[Value, bool],
-) -> None:
-    """Give the readers of a sum the accumulator's tensor, with zeros where nothing was added."""
+) -> Operation | None:
+    """Give the readers of a sum the accumulator's tensor, with zeros where nothing was added.
+
+    Returns the op that reads, if there are readers.
+    """
+    if not one.readers:
+        return None
     last, number = one.steps[-1]
-    made = last.results[number]
-    if last.name == "tt.dot":
-        # Its users have the flag by now.
-        made = one.readers[0][0].operands[one.readers[0][1]] if one.readers else made
+    # The users of a dot have the flag by now.
+    reader, operand = one.readers[0]
+    fresh = reader.operands[operand] if last.name == "tt.dot" else last.results[number]
     ops = block_operations(last)
     place = ops[ops.index(last) + 1]
-    build = Builder(module, before=place)
-    if one.readers:
-        if not _is_added(made, known):
-            dot, product = next(iter(products.items()))
-            emit_zeros(module, made, product, accumulator, place, dot.location)
-        read = create(
-            module,
-            "read_accumulator",
-            {"source": accumulator, "fresh": build.constant(False, "i1")},
-            results=[tensor_type],
-            before=place,
-            location=last.location,
-        )
-        for op, operand in one.readers:
-            op.operands[operand] = read.results[0]
-    for dot in products:
-        if is_unused(dot):
-            dot.erase()
+    if not _is_added(fresh, known):
+        emit_zeros(module, fresh, product, accumulator, place, one.dots[0].location)
+    read = create(
+        module,
+        "read_accumulator",
+        {"source": accumulator, "fresh": Builder(module, before=place).constant(False, "i1")},
+        results=[tensor_type],
+        before=place,
+        location=last.location,
+    )
+    for op, operand in one.readers:
+        op.operands[operand] = read.results[0]
+    return read
+
+
+def _add_start(module: Module, one: Sum, start: Value, total: Operation) -> None:
+    """Add what the sum starts from in the end: `stage-store` makes it a bias."""
+    readers = [(use.owner.operation, use.operand_number) for use in total.results[0].uses]
+    element = TensorType.of(start)
+    name = "arith.addf" if element is not None and is_float(element.element) else "arith.addi"
+    added = module.create(
+        name, [total.results[0], start], [start.type], after=total, location=one.dots[0].location
+    )
+    for op, operand in readers:
+        op.operands[operand] = added.results[0]

@@ -141,9 +141,9 @@ def _biases(values: IndexValues, facts: Facts, moves: list[_Move]) -> dict[Value
     found: dict[Value, Bias] = {}
     for move in moves:
         load = move.epilogue.bias
-        others = {other.epilogue.bias for other in moves if other.tile == move.tile}
-        if others != {load}:
-            return Refused(move.op, move.op, "the sum is stored with a bias and without it")
+        others = [other.epilogue.bias for other in moves if other.tile == move.tile]
+        if any((other is None) != (load is None) or (other and other != load) for other in others):
+            return Refused(move.op, move.op, "the sum is stored with different biases")
         if load is not None and move.tile not in found:
             needed = [other.columns[0] for other in moves if other.tile == move.tile]
             bias = bias_of(values, facts, load, needed)

@@ -10,8 +10,8 @@ import torch
 
 from flagc.aicore import EmulatedKernel
 from flagc.pipeline.compiler import CompileRequest, compile_kernel
+from flagc.pipeline.defaults import assemble
 from flagc.pipeline.loading import load_installed_passes
-from flagc.pipeline.pipeline_text import parse_pipeline
 from flagc.pipeline.target import KernelSource
 from flagc.targets.ascend.llvm_stage import LlvmStage, final_to_llvm
 from flagc.targets.registry import target_by_name
@@ -42,9 +42,12 @@ kernels = _load("kernels")
 
 
 def lowered(
-    function: Any, types: dict[str, str], constants: dict[str, Any], even: str
+    function: Any, types: dict[str, str], constants: dict[str, Any], even: str, pipeline: str
 ) -> LlvmStage:
-    """LLVM IR of one specialisation; arguments named in `even` are multiples of 16."""
+    """LLVM IR of one specialisation; arguments named in `even` are multiples of 16.
+
+    `pipeline` is the way from TTIR to the AI Core, as in `--pipeline`.
+    """
     load_installed_passes()
     names = function.arg_names
     source = KernelSource(
@@ -53,8 +56,8 @@ def lowered(
         {(names.index(name),): value for name, value in constants.items()},
         {(names.index(name),): [["tt.divisibility", 16]] for name in even.split()},
     )
-    target = target_by_name("ascend:910B3")
-    passes = parse_pipeline(target.default_passes)
+    target = target_by_name("ascend:910B3", pipeline)
+    passes = assemble(target, [])
     result = compile_kernel(CompileRequest(source, target, passes=passes, stop_after="final"))
     final = result.artifact("final").content
     assert isinstance(final, str)
@@ -65,7 +68,11 @@ _loaded: dict[str, EmulatedKernel] = {}
 
 
 def emulated(
-    function: Any, types: dict[str, str], constants: dict[str, Any], even: str = ""
+    function: Any,
+    types: dict[str, str],
+    constants: dict[str, Any],
+    even: str = "",
+    pipeline: str = "vendor",
 ) -> EmulatedKernel:
     key = repr(
         (
@@ -74,8 +81,9 @@ def emulated(
             sorted(types.items()),
             sorted(constants.items()),
             even,
+            pipeline,
         )
     )
     if key not in _loaded:
-        _loaded[key] = EmulatedKernel(lowered(function, types, constants, even))
+        _loaded[key] = EmulatedKernel(lowered(function, types, constants, even, pipeline))
     return _loaded[key]

@@ -24,6 +24,7 @@ class Gemm:
     tile: tuple[int, int, int] = (64, 64, 64)
     epilogue: str = "none"
     precision: str = "ieee"
+    pipeline: str = "vendor"
 
     def kernel(self) -> EmulatedKernel:
         ones = {
@@ -44,7 +45,7 @@ class Gemm:
                 types[name] = f"*{self.out}"
             else:
                 constants[name] = None
-        return emulated(templates.gemm, types, constants)
+        return emulated(templates.gemm, types, constants, pipeline=self.pipeline)
 
     def run(
         self,

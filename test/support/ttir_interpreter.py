@@ -53,8 +53,11 @@ class Memory:
         raise OutOfBounds(f"access to {size} bytes at {address}")
 
 
-def run(module: Module, arguments, grid=(1,)):
-    """Run the module's only kernel for every program of `grid`, axis 0 first."""
+def run(module: Module, arguments, grid=(1,), kind=None):
+    """Run the module's only kernel for every program of `grid`, axis 0 first.
+
+    `kind` is a class of programs that know more ops.
+    """
     (function,) = module.functions()
     memory = Memory()
     grid = (*grid, 1, 1)[:3]
@@ -67,12 +70,14 @@ def run(module: Module, arguments, grid=(1,)):
     ]
     with np.errstate(all="ignore"):
         for z, y, x in itertools.product(*(range(size) for size in reversed(grid))):
-            program = _Program(memory, (x, y, z), grid)
+            program = (kind or Program)(memory, (x, y, z), grid)
             program.run_region(function.regions[0], placed)
 
 
-class _Program:
-    """One program instance."""
+class Program:
+    """One program instance. `handlers` gives what runs an op that is no arithmetic, by its name."""
+
+    handlers: dict
 
     def __init__(self, memory, program, grid):
         self.memory = memory
@@ -107,17 +112,21 @@ class _Program:
 
     def _run(self, op):
         inputs = self._inputs(op)
-        handler = _HANDLERS.get(op.name)
+        handler = self.handlers.get(op.name)
         if handler is not None:
             outputs = handler(self, op, inputs)
         else:
             outputs = [arithmetic.evaluate(op, inputs)]
         for result, output in zip(op.results, outputs, strict=True):
-            tensor = TensorType.of(result)
-            value = np.asarray(output)
-            assert value.dtype == dtype_of(result.type), (op.name, value.dtype, result.type)
-            assert value.shape == (tensor.shape if tensor else ()), (op.name, value.shape)
-            self.values[result] = value
+            self.values[result] = self.checked(op, result, output)
+
+    def checked(self, op, result, output):
+        """Return what `result` is to be; its type must be right."""
+        tensor = TensorType.of(result)
+        value = np.asarray(output)
+        assert value.dtype == dtype_of(result.type), (op.name, value.dtype, result.type)
+        assert value.shape == (tensor.shape if tensor else ()), (op.name, value.shape)
+        return value
 
     def load(self, op, inputs):
         sizes = list(op.attributes["operandSegmentSizes"])
@@ -209,17 +218,17 @@ _TERMINATORS = frozenset(
      "cf.br", "cf.cond_br"}
 )  # fmt: skip
 _HANDLERS = {
-    "tt.load": _Program.load,
-    "tt.store": _Program.store,
-    "tt.addptr": _Program.addptr,
-    "tt.atomic_rmw": _Program.atomic_add,
+    "tt.load": Program.load,
+    "tt.store": Program.store,
+    "tt.addptr": Program.addptr,
+    "tt.atomic_rmw": Program.atomic_add,
     "gpu.barrier": lambda self, op, _: [],
     "ttg.barrier": lambda self, op, _: [],
-    "tt.reduce": _Program.reduce,
-    "tt.scan": _Program.scan,
-    "scf.for": _Program.scf_for,
-    "scf.if": _Program.scf_if,
-    "scf.while": _Program.scf_while,
+    "tt.reduce": Program.reduce,
+    "tt.scan": Program.scan,
+    "scf.for": Program.scf_for,
+    "scf.if": Program.scf_if,
+    "scf.while": Program.scf_while,
     "tt.get_program_id": lambda self, op, _: [
         np.asarray(self.program[op.attributes["axis"].value], np.int32)
     ],
@@ -227,3 +236,4 @@ _HANDLERS = {
         np.asarray(self.grid[op.attributes["axis"].value], np.int32)
     ],
 }
+Program.handlers = _HANDLERS

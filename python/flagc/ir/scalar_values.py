@@ -136,9 +136,9 @@ def dominates(value: Value, op: Operation) -> bool:
     made = defining_op(value)
     if made is None:
         return is_inside(op, value.owner.owner.operation)
-    around: Operation = op
-    while around is not None:
+    around = op
+    while around.parent is not None:  # an op outside of all others lies in no block
         if around.block == made.block:
             return around != made and bool(made.is_before_in_block(around))
-        around = around.parent.operation if around.parent is not None else None
+        around = around.parent.operation
     return False

@@ -1,6 +1,6 @@
-"""Sums of matrix products: where one starts from zero, which dots add to it, and who reads it.
+"""Sums of matrix products: what one starts from, which dots add to it, and who reads it.
 
-    zeros -> (loops that carry it) -> tt.dot -> ... -> the value that is read
+    zeros, or a bias -> (loops that carry it) -> tt.dot -> ... -> the value that is read
 
 Each sum becomes one accumulator in L0C.
 """
@@ -19,7 +19,8 @@ class Sum:
     """One sum of products.
 
     Attributes:
-        first: the op that takes the zeros: a dot, or the outermost loop that carries the sum.
+        first: the op that takes what the sum starts from: a dot, or the outermost loop that carries
+            the sum.
         first_operand: the number of that operand.
         steps: dots and ends of loops, in the order in which they change the sum. Of a loop it is
             (the loop, the number of the carried value); of a dot, (the dot, 0).
@@ -34,9 +35,20 @@ class Sum:
     readers: list[tuple[Operation, int]] = field(default_factory=list)
 
     @property
+    def start(self) -> Value | None:
+        """What the sum starts from; None for zeros."""
+        value = self.first.operands[self.first_operand]
+        return None if is_zero(value) else value
+
+    @property
     def dots(self) -> list[Operation]:
         """The products that are summed up, in program order."""
         return [op for op, _ in self.steps if op.name == "tt.dot"]
+
+    @property
+    def loops(self) -> list[tuple[Operation, int]]:
+        """The loops that carry the sum, and the numbers of the carried values."""
+        return [step for step in self.steps if step[0].name == "scf.for"]
 
 
 def sums(module: Module) -> list[Sum] | Refused:
@@ -57,12 +69,10 @@ def sums(module: Module) -> list[Sum] | Refused:
 
 
 def _start(dot: Operation) -> tuple[Operation, int] | Refused:
-    """Follow a sum back to its zeros."""
+    """Follow a sum back to what it starts from."""
     user, number = dot, 2
     while True:
         value = user.operands[number]
-        if is_zero(value):
-            return user, number
         op = defining_op(value)
         if op is None:
             loop = value.owner.owner.operation
@@ -74,11 +84,11 @@ def _start(dot: Operation) -> tuple[Operation, int] | Refused:
         elif op.name == "scf.for":
             user, number = op, 3 + list(op.results).index(value)
         else:
-            return Refused(dot, op, f"the sum starts from what '{op.name}' gives, not from zeros")
+            return user, number
 
 
 def _follow(one: Sum, user: Operation, number: int) -> Refused | None:
-    """Follow a sum from its zeros to its readers."""
+    """Follow a sum from its first use to its readers."""
     loops: list[tuple[Operation, int]] = []
     while True:
         if user.name == "tt.dot":
@@ -88,9 +98,9 @@ def _follow(one: Sum, user: Operation, number: int) -> Refused | None:
             loops.append((user, number - 3))
             value = user.regions[0].blocks[0].arguments[number - 2]
         else:
-            loop, carried = loops.pop() if loops else (None, 0)
-            if user.parent.operation != loop or number != carried:
+            if not loops or (user.parent.operation, number) != loops[-1]:
                 return Refused(user, user, "the sum leaves the place where it is carried")
+            loop, carried = loops.pop()
             one.steps.append((loop, carried))
             value = loop.results[carried]
         uses = [(use.owner.operation, use.operand_number) for use in value.uses]

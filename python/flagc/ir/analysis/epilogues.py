@@ -12,6 +12,7 @@ from flagc.ir.types import TensorType
 # Predicates of arith.cmpf: x > 0 and x >= 0.
 _ABOVE = frozenset({2, 3})
 _MAXIMA = frozenset({"arith.maxnumf", "arith.maximumf"})
+_SUMS = frozenset({"arith.addf", "arith.addi"})
 _ROUNDED = frozenset({"f16", "bf16"})
 _NEAREST_EVEN = 1  # RoundingMode of tt.fp_to_fp
 _REPEATS = frozenset({"tt.broadcast", "tt.expand_dims", "tt.reshape", "arith.extf"})
@@ -93,7 +94,7 @@ def _relu(op: Operation) -> Value | None:
 
 def _biased(op: Operation) -> tuple[Value, Operation] | None:
     """Return x and the load of b of x + b, with the same row b for every row of x."""
-    if op.name not in ("arith.addf", "arith.addi"):
+    if op.name not in _SUMS:
         return None
     for value, other in (tuple(op.operands), tuple(op.operands)[::-1]):
         load = _row(other)
@@ -103,9 +104,14 @@ def _biased(op: Operation) -> tuple[Value, Operation] | None:
 
 
 def _row(value: Value) -> Operation | None:
-    """Return the load of a row behind a matrix all of whose rows are that row."""
+    """Return the load of a row behind a matrix all of whose rows are that row, or zeros plus it."""
     is_repeated = False
-    while (op := defining_op(value)) is not None and op.name in _REPEATS:
+    while (op := defining_op(value)) is not None:
+        if op.name in _SUMS and is_zero(op.operands[1]):
+            value = op.operands[0]
+            continue
+        if op.name not in _REPEATS:
+            break
         before, after = TensorType.of(op.operands[0]), TensorType.of(op.results[0])
         if before is None or after is None or before.shape[-1] != after.shape[-1]:
             return None
