@@ -7,6 +7,8 @@ in ways that Triton's or the vendor's version of MLIR then rejects.
 
 from __future__ import annotations
 
+import sys
+from types import ModuleType
 from typing import Any
 
 from flagc.errors import EnvironmentProblem
@@ -18,6 +20,13 @@ except ImportError as import_error:  # pragma: no cover - exercised on machines 
         "flagc's passes need the MLIR Python bindings of the package 'torch-mlir', which could "
         f"not be imported ({import_error}); install them with `pip install torch-mlir`"
     ) from import_error
+
+
+# The bindings look for a Python module of the dialect of every op that they hand out. For dialects
+# that have none they search the disk each time, which takes longer than all else that passes do.
+for _dialect in ("tt", "ttg", "ttng", "staged", "hivm", "hacc", "hfusion", "annotation", "scope"):
+    _name = f"torch_mlir.dialects.{_dialect}"
+    sys.modules.setdefault(_name, ModuleType(_name))
 
 
 def bare_context() -> Any:

@@ -20,6 +20,8 @@ class StagedGemm:
         bias: the element of a row that is added, '' for none. The fourth tensor then.
         addresses: whether tiles have addresses.
         flags: whether pipes wait for each other.
+        unit_flag: whether M and FIX do so without flags.
+        blocks: how many blocks share the tiles; 0: each has one.
     """
 
     element: str = "f16"
@@ -32,6 +34,8 @@ class StagedGemm:
     atomic: bool = False
     addresses: bool = True
     flags: bool = True
+    unit_flag: bool = False
+    blocks: int = 0
 
     def text(self) -> str:
         """Return the module in generic form. Arguments: tensors, M, N, K and three row strides."""
@@ -40,11 +44,50 @@ class StagedGemm:
         names = ["a", "b", "c", *["bias"] * len(bias), "M", "N", "K", "sa", "sb", "sc"]
         types = [*pointers, *["i32"] * 6]
         arguments = ", ".join(f"%{n}: {t}" for n, t in zip(names, types, strict=True))
+        limit = f"{{flagc.max_blocks = {self.blocks} : i32}}" if self.blocks else ""
         return f"""
 "builtin.module"() ({{
   "tt.func"() <{{sym_name = "gemm", sym_visibility = "public",
                 function_type = ({", ".join(types)}) -> ()}}> ({{
   ^bb0({arguments}):
+{self._constants()}
+{self._in_loop(self._program()) if self.blocks else self._program()}
+    "tt.return"() : () -> ()
+  }}) {limit} : () -> ()
+}}) : () -> ()
+"""
+
+    def _constants(self) -> str:
+        m, n, k = self.tile
+        return _lines(
+            [
+                *(_constant(name, value) for name, value in (("zero", 0), ("bm", m), ("bn", n))),
+                *(_constant(name, value) for name, value in (("bk", k), ("step", self.step))),
+                '%true = "arith.constant"() <{value = true}> : () -> i1',
+                '%nothing = "arith.constant"() <{value = 0 : i64}> : () -> i64',
+            ]
+        )
+
+    def _in_loop(self, program: str) -> str:
+        """The program for each tile of the grid that is this block's."""
+        return f"""
+    %block = "staged.block_index"() : () -> i32
+    %gx = "staged.grid_size"() {{axis = 0 : i32}} : () -> i32
+    %gy = "staged.grid_size"() {{axis = 1 : i32}} : () -> i32
+    {_arith("muli", "tiles", "gx", "gy")}
+    {_constant("blocks", self.blocks)}
+    "scf.for"(%block, %tiles, %blocks) ({{
+    ^bb3(%number: i32):
+    {_arith("divsi", "x", "number", "gy")}
+    {_arith("remsi", "y", "number", "gy")}
+{program}
+      "staged.barrier"() {{pipe = "ALL"}} : () -> ()
+      "scf.yield"() : () -> ()
+    }}) : (i32, i32, i32) -> ()
+"""
+
+    def _program(self) -> str:
+        return f"""
 {self._start()}
 {self._flags("set", 2)}
 {self._bias()}
@@ -55,20 +98,16 @@ class StagedGemm:
     }}) : (i32, i32, i32) -> ()
 {self._flags("wait", 2)}
 {self._store()}
-    "tt.return"() : () -> ()
-  }}) : () -> ()
-}}) : () -> ()
 """
 
     def _start(self) -> str:
-        m, n, k = self.tile
-        lines = [
-            *(_constant(name, value) for name, value in (("zero", 0), ("bm", m), ("bn", n))),
-            *(_constant(name, value) for name, value in (("bk", k), ("step", self.step))),
-            '%true = "arith.constant"() <{value = true}> : () -> i1',
-            '%nothing = "arith.constant"() <{value = 0 : i64}> : () -> i64',
+        m, n, _ = self.tile
+        program = [
             '%x = "tt.get_program_id"() {axis = 0 : i32} : () -> i32',
             '%y = "tt.get_program_id"() {axis = 1 : i32} : () -> i32',
+        ]
+        lines = [
+            *([] if self.blocks else program),
             *(_arith("muli", "m0", "x", "bm"), _arith("muli", "n0", "y", "bn")),
             *(_arith("subi", "m", "M", "m0"), _arith("subi", "n", "N", "n0")),
             *(_wide(name) for name in ("m0", "n0", "sa", "sb", "sc")),
@@ -215,7 +254,8 @@ class StagedGemm:
             f"({types['tb']}, i32, i32, i32, i32, {types['lb']}) -> ()",
             self._flag("set", "MTE1", "M", tile="la"),
             self._flag("wait", "MTE1", "M", tile="la"),
-            f'"staged.mad"(%la, %lb, %acc, %m, %kk, %n, %{init}{bias}) : '
+            f'"staged.mad"(%la, %lb, %acc, %m, %kk, %n, %{init}{bias}) '
+            f"{{unit_flag = {2 * self.unit_flag} : i32}} : "
             f"({types['la']}, {types['lb']}, {types['acc']}, i32, i32, i32, i1{table}) -> ()",
             self._flag("set", "M", "MTE1", tile="la"),
         ]
@@ -223,14 +263,14 @@ class StagedGemm:
     def _store(self) -> str:
         atomic = ', atomic = "add"' if self.atomic else ""
         relu = str(self.relu).lower()
+        waits = [self._flag(kind, "M", "FIX") for kind in ("set", "wait")]
         types = f"({self._types['acc']}, !tt.ptr<{self.out}>, i64, i64, i32, i32)"
         return _lines(
             [
                 *self._offset("c", False, "m0", "n0"),
-                self._flag("set", "M", "FIX"),
-                self._flag("wait", "M", "FIX"),
-                f'"staged.fixpipe"(%acc, %c, %co, %scw, %m, %n) {{relu = {relu}{atomic}}} : '
-                f"{types} -> ()",
+                *([] if self.unit_flag else waits),
+                f'"staged.fixpipe"(%acc, %c, %co, %scw, %m, %n) {{relu = {relu}{atomic}, '
+                f"unit_flag = {3 * self.unit_flag} : i32}} : {types} -> ()",
             ]
         )
 

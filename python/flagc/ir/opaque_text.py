@@ -18,6 +18,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import TypeAlias
 
 _CLOSING = {"[": "]", "{": "}", "(": ")", "<": ">"}
@@ -87,6 +88,7 @@ class Field:
 Item: TypeAlias = "Word | Group | Call | Phrase | Field"
 
 
+@lru_cache(maxsize=4096)  # a module has few types, and passes ask for them all the time
 def parse(text: str) -> Node:
     """Parse opaque text; for text that MLIR printed, `str(parse(text)) == text`.
 

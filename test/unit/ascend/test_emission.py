@@ -122,3 +122,22 @@ def test_what_has_no_emission_names_op_line_and_pass(cut: str, message: str) -> 
         final_text(text)
     if put:
         assert str(caught.value).startswith("k.py:7:1: error: ")
+
+
+@pytest.mark.parametrize("blocks", [3, 100])
+def test_fewer_blocks_than_the_grid_has(blocks: int) -> None:
+    """`flagc.max_blocks`: so many are launched, and are told the script's grid."""
+    case = StagedGemm(blocks=blocks)
+    kernel = compiled(case.text())
+    assert kernel.facts.max_blocks == blocks
+    # 2 x 4 tiles.
+    report = check(case, 100, 200, 70)
+    assert report.blocks == min(blocks, 8)
+
+
+def test_unit_flags_order_products_and_the_fixpipe() -> None:
+    case = StagedGemm(unit_flag=True)
+    report = check(case, 64, 64, 64, trace=True)
+    assert [e.operands[3] >> 55 & 3 for e in report.trace if e.name.startswith("MAD")] == [2, 2]
+    (store,) = [entry for entry in report.trace if entry.name.startswith("FIX")]
+    assert store.operands[3] >> 32 & 3 == 3

@@ -6,11 +6,14 @@ import os
 from collections.abc import Callable
 from pathlib import Path
 
+import llvmlite.binding as llvm
 import pytest
 
 from flagc.targets.ascend.errors import ToolchainError
 from flagc.targets.ascend.hivm_object import compile_object
 from flagc.targets.ascend.vendor_process import VendorError
+from support.staged_gemm import StagedGemm
+from support.staged_running import final_text
 
 Text = Callable[[str], str]
 
@@ -34,6 +37,21 @@ def test_object_of_the_final_module(bin_folder: Path, final: Text) -> None:
     made = compile_object(final("vector_add"), "910B3").decode()
     assert "func.func @vector_add" in made
     assert "hacc.hivmc_version" not in made
+
+
+def test_our_device_functions_are_linked(bin_folder: Path) -> None:
+    """The stand-in gives back the bitcode it is told to link."""
+    stand_in(
+        bin_folder,
+        'for word; do case "$word" in --link-aicore-bitcode=*) code=${word#*=};; esac; done\n'
+        'while [ "$1" != -o ]; do shift; done; cp "$code" "$2"',
+    )
+    code = compile_object(final_text(StagedGemm().text()), "910B3")
+    module = llvm.parse_bitcode(code, llvm.create_context())
+    names = {function.name for function in module.functions}
+    assert {"_mlir_ciface_flagc_mad_f16", "llvm.hivm.MAD.f162f32"} <= names
+    assert not [name for name in names if name.startswith("hivm.")]
+    assert module.triple == "hiipu64-hisilicon-cce"
 
 
 def test_without_hivmc_it_says_cann(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -114,6 +114,24 @@ def test_a_planned_launch_has_the_plans_grid_and_hands_over_the_scripts(npu: Any
     assert block.endswith(end)
 
 
+def test_a_kernel_of_fewer_blocks_is_told_the_scripts_grid(npu: Any) -> None:
+    executor, launch = executor_and_launch()
+    compile_ = executor.compile
+
+    def limited(request: Any) -> Any:
+        result = compile_(request)
+        assert result.metadata["max_blocks"] is None
+        result.metadata["max_blocks"] = 3
+        return result
+
+    executor.compile = limited
+    assert executor.execute(launch, (5, 2, 1), arguments(tensor(0x2000))).blocks == 3
+    assert number(npu, "seen_blocks") == 3
+    size = number(npu, "seen_bytes")
+    block = bytes((ctypes.c_ubyte * 1024).in_dll(npu, "seen_arguments"))[:size]
+    assert block.endswith(struct.pack("<iii", 5, 2, 1))
+
+
 def test_an_empty_grid_launches_nothing(npu: Any) -> None:
     executor, launch = executor_and_launch()
     ctypes.c_uint32.in_dll(npu, "seen_blocks").value = 99

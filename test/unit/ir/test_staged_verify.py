@@ -82,7 +82,7 @@ LEGAL = [
     ("load_l0a", "%l1 %i32 %i32 %i32 %i32 %at", "{transpose = true}", NONE),
     ("load_l0b", "%l1 %i32 %i32 %i32 %i32 %b16", "{transpose = true}", NONE),
     ("load_bt", "%row %i32 %bt", "", NONE),
-    ("mad", "%a %b %c %i32 %i32 %i32 %i1", "{unit_flag = true}", NONE),
+    ("mad", "%a %b %c %i32 %i32 %i32 %i1", "{unit_flag = 2 : i32}", NONE),
     ("mad", "%a %b %c %i32 %i32 %i32 %i1 %bt", "", NONE),
     ("mad", "%a8 %b8 %c32 %i32 %i32 %i32 %i1", "", NONE),
     ("fixpipe", "%c %p %i64 %i64 %i32 %i32", '{relu = true, atomic = "add"}', NONE),
@@ -197,6 +197,10 @@ BROKEN = [
     (
         ("fixpipe", "%c %p %i64 %i64 %i32 %i32", '{atomic = "max"}', NONE),
         'atomic = "max": only "add" is known',
+    ),
+    (
+        ("fixpipe", "%c %p %i64 %i64 %i32 %i32", "{unit_flag = 1 : i32}", NONE),
+        "unit_flag = 1: it is one of 0, 2, 3",
     ),
     (("set_flag", "", FLAG.replace("MTE2", "L1"), NONE), "'L1' is no pipe; pipes are: S, V, M"),
     (("wait_flag", "", FLAG.replace("MTE1", "ALL"), NONE), "'ALL' is no pipe"),

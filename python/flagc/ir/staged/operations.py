@@ -19,7 +19,9 @@ multiples of fractals.
                                                                  [n][k]
     load_bt(source, n, tile)                                     one row of L1 -> BT, f16 to f32
     mad(a, b, c, m, k, n, init[, bias])    c = a*b + (init ? bias or 0 : c)
-                                           {unit_flag}: M and FIX take turns by themselves
+                                           {unit_flag}: M and FIX take turns by themselves, on
+                                           fractals: 2 for a product that others follow, 3 for the
+                                           last one and for the fixpipe (AscendC UnitFlag)
     fixpipe(source, base, offset, row_stride, m, n) {relu, atomic, unit_flag}
                                            L0C -> GM rows, converted to the element of `base`.
                                            `atomic = "add"` adds to what is there
@@ -48,6 +50,7 @@ PREFIX = "staged."
 PIPES = ("S", "V", "M", "MTE1", "MTE2", "MTE3", "FIX")
 # AscendC: event ids per ordered pair of pipes.
 EVENTS = 8
+UNIT_FLAGS = (0, 2, 3)
 
 
 @dataclass(frozen=True)

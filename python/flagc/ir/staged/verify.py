@@ -13,6 +13,7 @@ from flagc.ir.staged.operations import (
     EVENTS,
     PIPES,
     PREFIX,
+    UNIT_FLAGS,
     StagedOp,
     TileUse,
     staged_op,
@@ -157,6 +158,7 @@ def _mad(view: StagedOp) -> Iterator[str]:
         bias = _tile(view, "bias")
         if bias.element != c.element or bias.columns < c.columns:
             yield f"a bias of {bias.columns} {bias.element} for {c.columns} columns of {c.element}"
+    yield from _unit_flag(view)
 
 
 # What FIX.L0C.TO.OUT makes of accumulators without a scale (QuantMode_t of AscendC).
@@ -170,6 +172,12 @@ def _fixpipe(view: StagedOp) -> Iterator[str]:
         yield f"stores {source.element} accumulators as {allowed}, not as {base.pointee}"
     if view.text("atomic") not in ("", "add"):
         yield f'atomic = "{view.text("atomic")}": only "add" is known'
+    yield from _unit_flag(view)
+
+
+def _unit_flag(view: StagedOp) -> Iterator[str]:
+    if (number := view.integer("unit_flag")) not in UNIT_FLAGS:
+        yield f"unit_flag = {number}: it is one of {', '.join(map(str, UNIT_FLAGS))}"
 
 
 def _flag(view: StagedOp) -> Iterator[str]:

@@ -7,6 +7,7 @@ from pathlib import Path
 
 from flagc.targets.ascend import toolchain
 from flagc.targets.ascend.chips import chip as find_chip
+from flagc.targets.ascend.emission.device_functions import bitcode
 from flagc.targets.ascend.errors import ToolchainError
 from flagc.targets.ascend.vendor_process import DEFAULT_TIMEOUT, failure_of, run_tool
 
@@ -39,11 +40,25 @@ def compile_object(final_text: str, chip: str, timeout: float = DEFAULT_TIMEOUT)
     with tempfile.TemporaryDirectory(prefix="flagc-object-") as folder:
         source, target = Path(folder) / "module.hivm.opt.mlir", Path(folder) / "kernel.o"
         source.write_text(without_driver_attributes(final_text))
-        arguments = [str(source), *HIVMC_OPTIONS, "-o", str(target)]
+        options = [*HIVMC_OPTIONS, *_own_functions(final_text, Path(folder))]
+        arguments = [str(source), *options, "-o", str(target)]
         output = run_tool(tool, arguments, "", timeout=timeout)
         if not target.is_file():
             raise failure_of(tool, 0, output.stderr + "hivmc wrote no object")
         return target.read_bytes()
+
+
+def _own_functions(final_text: str, folder: Path) -> list[str]:
+    """Write our device functions that the module calls as bitcode; returns the option to link it.
+
+    bishengir-compile gives hivmc the same option for its --link-aicore-bitcode.
+    """
+    code = bitcode(final_text)
+    if code is None:
+        return []
+    file = folder / "flagc.bc"
+    file.write_bytes(code)
+    return [f"--link-aicore-bitcode={file}"]
 
 
 def without_driver_attributes(final_text: str) -> str:

@@ -85,6 +85,8 @@ class NpuExecutor:
         function, facts = self._kernel(launch)
         script_grid, (grid, arguments) = grid, planned(facts, grid, arguments, "npu")
         blocks = grid[0] * grid[1] * grid[2]
+        if facts["max_blocks"] is not None:
+            blocks = min(blocks, facts["max_blocks"])
         started = time.perf_counter()
         if blocks:
             stream = torch.npu.current_stream()
