@@ -91,6 +91,8 @@ LEGAL = [
     ("set_flag", "", FLAG, NONE),
     ("wait_flag", "%l1", FLAG.replace("0 :", "6 :"), NONE),
     ("barrier", "", '{pipe = "ALL"}', NONE),
+    ("block_index", "", "", "i32"),
+    ("grid_size", "", "{axis = 2 : i32}", "i32"),
 ]
 
 
