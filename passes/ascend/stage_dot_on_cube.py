@@ -96,8 +96,8 @@ def _problem(dot: Operation) -> str | None:
         return f"the product is in an '{parent}'"
     left, right, total = (TensorType.of(dot.operands[number]) for number in range(3))
     assert left is not None and right is not None and total is not None
-    if len(total.shape) != 2:
-        return f"a product of {len(total.shape)}-dimensional blocks"
+    if any(size != 1 for size in total.shape[:-2]):
+        return "a product of more than one pair of matrices (stage-loads makes loops over batches)"
     if left.element != right.element or left.element not in CUBE_ELEMENTS:
         return f"the Cube does not multiply {left.element} by {right.element}"
     if total.element != accumulator_of(left.element):

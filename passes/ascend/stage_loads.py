@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from flagc.ir.analysis.accesses import STORES, Access, Refused, describe
 from flagc.ir.analysis.affine import Affine
 from flagc.ir.analysis.dot_operands import OperandLoad, operand_loads
-from flagc.ir.analysis.extents import extent, mask_problem
+from flagc.ir.analysis.extents import mask_problem, matrix_extents
 from flagc.ir.analysis.index_values import IndexValues
 from flagc.ir.analysis.integer_facts import Facts
 from flagc.ir.analysis.signs import is_zero
@@ -19,6 +19,7 @@ from flagc.ir.staged.operations import create
 from flagc.ir.staged.tiles import CUBE_ELEMENTS, FRACTAL_ROWS, TileType, c0_of
 from flagc.ir.types import PointerType, TensorType
 from flagc.ir.unused_values import erase_unused_values
+from flagc.passes.ascend.batches import split_batches
 from flagc.pipeline.context import PassContext
 from flagc.pipeline.passes import Pass, register
 
@@ -37,7 +38,8 @@ class StageLoads(Pass):
     A tile lies as the matrix does in memory: along its columns elements are neighbours. A matrix
     that is stored transposed, and `tl.trans`, are a `transpose` of `read_tile`. Masks become the
     move's limits, `M - 128*tile` rows. Lanes that are masked off must be zero, or left open: the
-    next pass sees to it that they are not multiplied.
+    next pass sees to it that they are not multiplied. Products of batches of matrices become loops
+    over the batch.
     """
 
     name = "stage-loads"
@@ -47,6 +49,11 @@ class StageLoads(Pass):
         """Replace every load that feeds a product."""
         if not any(True for _ in module.walk("tt.dot")):
             context.decline(None, "the kernel has no matrix product (tl.dot)")
+        batches = split_batches(module)
+        if isinstance(batches, Refused):
+            context.decline(batches.at, batches.reason)
+        if batches:
+            context.statistic("loops over batches", batches)
         values = IndexValues()
         facts = Facts(values)
         written = _written(values, module)
@@ -116,8 +123,6 @@ def _problem(access: Access, written: list[Value]) -> str | None:
     if tensor.element not in CUBE_ELEMENTS:
         allowed = ", ".join(CUBE_ELEMENTS)
         return f"the Cube does not multiply {tensor.element}, only {allowed}"
-    if len(access.dimensions) != 2:
-        return f"a product of {len(access.dimensions)}-dimensional blocks"
     pointer = PointerType.of(access.base)
     if pointer is None or pointer.pointee != tensor.element:
         return f"the pointer is no pointer to {tensor.element}"
@@ -138,14 +143,12 @@ def _is_zero(other: Value | float) -> bool:
 
 def _placed(facts: Facts, load: OperandLoad, access: Access) -> _Move | str:
     """Find out along which dimension elements are neighbours, and what the limits are."""
-    extents = []
-    for dimension in access.dimensions:
-        limit = extent(facts, dimension)
-        if isinstance(limit, str):
-            return limit
-        extents.append(limit)
-    sizes = [dimension.size for dimension in access.dimensions]
-    strides = [dimension.stride for dimension in access.dimensions]
+    extents = matrix_extents(facts, access)
+    if isinstance(extents, str):
+        return extents
+    dimensions = access.dimensions[-2:]
+    sizes = [dimension.size for dimension in dimensions]
+    strides = [dimension.stride for dimension in dimensions]
     dense = [dim for dim in (1, 0) if strides[dim].number == 1 or sizes[dim] == 1]
     if not dense:
         return "neither along its rows nor along its columns are elements neighbours in memory"

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from flagc.ir.analysis.accesses import Access, Refused, describe
 from flagc.ir.analysis.affine import Affine
 from flagc.ir.analysis.epilogues import Epilogue, epilogue
-from flagc.ir.analysis.extents import extent, mask_problem
+from flagc.ir.analysis.extents import mask_problem, matrix_extents
 from flagc.ir.analysis.index_values import IndexValues
 from flagc.ir.analysis.integer_facts import Facts
 from flagc.ir.dead_code import is_unused
@@ -119,19 +119,17 @@ def _placed(facts: Facts, access: Access, done: Epilogue) -> _Move | Refused:
     flaw = mask_problem(access)
     if flaw is not None:
         return Refused(op, op, flaw)
-    extents = []
-    for dimension in access.dimensions:
-        limit = extent(facts, dimension)
-        if isinstance(limit, str):
-            return Refused(op, op, limit)
-        extents.append((limit, dimension.size))
-    rows, columns = access.dimensions
+    extents = matrix_extents(facts, access)
+    if isinstance(extents, str):
+        return Refused(op, op, extents)
+    rows, columns = access.dimensions[-2:]
     if columns.stride.number != 1:
         return Refused(op, op, "along its rows, elements are no neighbours in memory")
     if rows.stride.number == 0:
         return Refused(op, op, "all its rows are the same one in memory")
     return _Move(
-        op, access.base, access.offset, rows.stride, extents[0], extents[1], done, tile,
+        op, access.base, access.offset, rows.stride, (extents[0], rows.size),
+        (extents[1], columns.size), done, tile,
         atomic=op.name == "tt.atomic_rmw",
     )  # fmt: skip
 

@@ -140,6 +140,25 @@ def biased(
 
 
 @triton.jit
+def batches(
+    a, b, c, M, N, K, B: tl.constexpr, BM: tl.constexpr, BN: tl.constexpr, BK: tl.constexpr
+):
+    """c[i] = a[i] @ b[i] for B pairs of matrices, b's stored transposed."""
+    i = tl.arange(0, B)[:, None, None]
+    rm, rn = tl.arange(0, BM)[None, :, None], tl.arange(0, BN)[None, None, :]
+    acc = tl.zeros((B, BM, BN), tl.float32)
+    for k in range(0, K, BK):
+        rk = k + tl.arange(0, BK)
+        row, column = rk[None, None, :], rk[None, None, :]
+        x = tl.load(a + i * M * K + rm * K + row, mask=(rm < M) & (row < K), other=0.0)
+        n = tl.arange(0, BN)[None, :, None]
+        y = tl.load(b + i * N * K + n * K + column, mask=(n < N) & (column < K), other=0.0)
+        acc = tl.dot(x, tl.permute(y, (0, 2, 1)), acc)
+    place = c + i * M * N + rm * N + rn
+    tl.store(place, tl.maximum(acc, 0.0), mask=(rm < M) & (rn < N))
+
+
+@triton.jit
 def block_pointers(a, b, c, M, N, K, BM: tl.constexpr, BN: tl.constexpr, BK: tl.constexpr):
     row, column = tl.program_id(0) * BM, tl.program_id(1) * BN
     at = tl.make_block_ptr(a, (M, K), (K, 1), (row, 0), (BM, BK), (1, 0))

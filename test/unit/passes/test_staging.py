@@ -96,6 +96,16 @@ def test_a_bias_that_the_sum_starts_from(first, depth):
     np.testing.assert_array_equal(c, product(a, b) + bias)
 
 
+@pytest.mark.parametrize("size", [(7, 9, 40), (32, 16, 0)])
+def test_batches(size):
+    m, n, k = size
+    module = staged(kernels.batches, "*fp16 *fp16 *fp32 i32 i32 i32", {**BLOCK, "B": 4})
+    a, b = whole(4, m, k), whole(4, n, k)
+    c = np.full((4, m, n), 99, np.float32)
+    run(module, [a, b, c, m, n, k])
+    np.testing.assert_array_equal(c, np.maximum(product(a, b.transpose(0, 2, 1)), 0))
+
+
 def test_parts_of_k():
     """Half of L0B, 32 KiB, holds 64 of K for 256 columns of f16."""
     tile = (16, 256, 256)

@@ -40,6 +40,26 @@ def extent(facts: Facts, dimension: Dimension) -> Affine | str:
     return least
 
 
+def matrix_extents(facts: Facts, access: Access) -> list[Affine] | str:
+    """Return the extents of the last two dimensions of a block, a matrix, or why there are none.
+
+    Dimensions before them have one lane, which must be there.
+    """
+    extents = []
+    for dimension in access.dimensions:
+        limit = extent(facts, dimension)
+        if isinstance(limit, str):
+            return limit
+        extents.append(limit)
+    if len(extents) < 2:
+        return "it is no matrix"
+    if any(dimension.size != 1 for dimension in access.dimensions[:-2]):
+        return "it is more than one matrix"
+    if any(limit.number != 1 for limit in extents[:-2]):
+        return "whether its matrix is there depends on the number of the batch"
+    return extents[-2:]
+
+
 def _smaller(facts: Facts, left: Affine, right: Affine) -> Affine:
     if facts.is_non_negative(right - left):
         return left

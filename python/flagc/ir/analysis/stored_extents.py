@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from flagc.ir.analysis.accesses import Access, describe
 from flagc.ir.analysis.affine import Affine
-from flagc.ir.analysis.extents import extent, mask_problem
+from flagc.ir.analysis.extents import mask_problem, matrix_extents
 from flagc.ir.analysis.index_values import IndexValues
 from flagc.ir.analysis.integer_facts import Facts
 from flagc.ir.module import Operation, Value
@@ -46,8 +46,8 @@ def _extents(values: IndexValues, facts: Facts, op: Operation) -> tuple[Affine, 
     access = describe(values, op)
     if not isinstance(access, Access) or mask_problem(access) is not None:
         return None
-    extents = [extent(facts, dimension) for dimension in access.dimensions]
-    return None if any(isinstance(e, str) for e in extents) else tuple(extents)  # type: ignore[arg-type]
+    extents = matrix_extents(facts, access)
+    return None if isinstance(extents, str) else tuple(extents)
 
 
 def _same_shape(op: Operation) -> bool:

@@ -221,15 +221,17 @@ class TensorAxes:
     def _dot(self, op: Operation) -> None:
         left, right, total = (self._use(op, i) for i in range(3))
         self._join_all(total, self._result(op.results[0]))
-        if len(total) != 2 or len(op.operands) != 3:
-            self._refuse(op, f"'{op.name}' of this rank needs the whole of it")
+        if len(op.operands) != 3:
+            self._refuse(op, f"'{op.name}' needs the whole of it")
             return
-        self._join(left[0], total[0])
-        self._join(right[1], total[1])
-        self._join(left[1], right[0])
-        self._depth.append((left[1], op))
+        for one, other in zip(left[:-2], right[:-2], strict=True):  # batches
+            self._join(one, other)
+        self._join_all(left[:-1], total[:-1])
+        self._join(right[-1], total[-1])
+        self._join(left[-1], right[-2])
+        self._depth.append((left[-1], op))
         if self._depth_is_flaw:
-            self._forbid(op, [left[1]], "it is the depth of a matrix product")
+            self._forbid(op, [left[-1]], "it is the depth of a matrix product")
 
     def _reduce(self, op: Operation) -> None:
         axis = op.attributes["axis"].value

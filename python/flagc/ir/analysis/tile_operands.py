@@ -58,7 +58,7 @@ def tile_operand(values: IndexValues, dot: Operation, number: int) -> TileOperan
     transposed = view.flag("transpose")
     if transposed:
         limits, extents, padded = limits[::-1], extents[::-1], padded[::-1]
-    rows, columns = tensor.shape
+    rows, columns = tensor.shape[-2:]
     return TileOperand(
         tile, move.op, transposed, (rows, columns), padded, limits, extents, kind.element
     )
