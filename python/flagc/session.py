@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from contextlib import ExitStack
 from types import TracebackType
 
+from flagc.frontend.pairs import merging
 from flagc.frontend.recorder import LaunchRecorder, recording
 from flagc.pipeline.compiler import CompileRequest, CompileResult, cached_result, compile_kernel
 from flagc.pipeline.defaults import build_pipeline
@@ -77,7 +78,8 @@ def use(
         threads=threads,
         warn=terminal.print_diagnostic,
     )
-    return Session(LaunchRecorder(chosen, executor=executor, passes=placed))
+    merge = merging(_compile, chosen, placed)
+    return Session(LaunchRecorder(chosen, executor=executor, passes=placed, merge=merge))
 
 
 def _compile(request: CompileRequest) -> CompileResult:

@@ -17,7 +17,8 @@ def reference(kernel: Any) -> Callable[[Reference], Reference]:
 
     The function is called with all of a launch's arguments by name, constexprs included; tensors
     are copies of what they were before the launch. It returns the expected tensor of each output
-    by the argument's name. Outputs that it does not name are not checked.
+    by the argument's name. Outputs that it does not name are not checked. `kernel` may be a tuple
+    of two that `fuse-epilogue` merges (docs/passes.md).
     """
 
     def remember(function: Reference) -> Reference:
@@ -33,7 +34,13 @@ def reference_for(kernel: Any) -> Reference | None:
 
 
 def kernel_key(kernel: Any) -> str:
-    """Return what tells a kernel function apart, however its file was run or imported."""
+    """Return what tells a kernel function apart, however its file was run or imported.
+
+    Two that a pass merges are given as a tuple, or as their `PairFunction`.
+    """
+    parts = kernel if isinstance(kernel, tuple) else getattr(kernel, "parts", None)
+    if parts is not None:
+        return " then ".join(kernel_key(part) for part in parts)
     while not hasattr(kernel, "arg_names") or hasattr(getattr(kernel, "fn", None), "arg_names"):
         kernel = kernel.fn  # unwrap autotune and heuristics
     file = os.path.realpath(kernel.fn.__code__.co_filename)

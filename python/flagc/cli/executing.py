@@ -57,6 +57,11 @@ def executing(
         return Executing()
     if settings.check_each and (settings.bench or settings.trace is not None):
         raise UsageError("--check-each makes many runs of a launch: leave out --bench and --trace")
+    if settings.check_each and any(placed.instance.merges_launches for placed in passes):
+        raise UsageError(
+            "--check-each looks at one launch at a time, and fuse-epilogue makes one of two: "
+            "leave it out, or take --check"
+        )
     if settings.kernel is not None or (settings.path and settings.path.suffix != ".py"):
         raise UsageError(
             "--run needs a script that launches its kernels on tensors; so does --bench"

@@ -268,10 +268,12 @@ def collect_launches(
 
     Launches that are executed are noted in `journal`.
     """
-    running = executing(settings, target, passes, partial(_compile_request, settings), journal)
+    compile = partial(_compile_request, settings)
+    running = executing(settings, target, passes, compile, journal)
     assert settings.path is not None
     from flagc.frontend.definitions import launch_from_flags
     from flagc.frontend.ir_files import read_ir_file
+    from flagc.frontend.pairs import merging
     from flagc.frontend.script import run_script
 
     options = settings.option_overrides
@@ -291,7 +293,13 @@ def collect_launches(
             ]
         )
     script = run_script(
-        settings.path, settings.script_arguments, target, settings.config, running.executor, passes
+        settings.path,
+        settings.script_arguments,
+        target,
+        settings.config,
+        running.executor,
+        passes,
+        merging(compile, target, passes, options),
     )
     if not script.launches:
         raise UsageError(_no_launch(settings.path))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Protocol
 
 if TYPE_CHECKING:
@@ -104,3 +104,20 @@ def runtime_arguments(launch: Launch, values: Sequence[Any]) -> list[Argument]:
         for name, value in zip(names, values, strict=True)
         if source.signature[name] != "constexpr"
     ]
+
+
+def parts_of(
+    launch: Launch, grid: tuple[int, int, int], arguments: Sequence[Argument]
+) -> list[tuple[Launch, tuple[int, int, int], list[Argument]]]:
+    """Return the two launches that one stands for, with their grids and arguments."""
+    source: Any = launch.source
+    grids = (grid, source.follow_up.second.grid)
+    rest = list(arguments)
+    parts = []
+    for part, part_grid in zip(launch.parts, grids, strict=True):
+        own: Any = part.source
+        names = [n for n in own.function.arg_names if own.signature[n] != "constexpr"]
+        given, rest = rest[: len(names)], rest[len(names) :]
+        named = [replace(a, name=name) for name, a in zip(names, given, strict=True)]
+        parts.append((part, part_grid, named))
+    return parts

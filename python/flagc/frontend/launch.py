@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from flagc.frontend.execution import Execution
-from flagc.pipeline.target import KernelSource, Source
+from flagc.pipeline.target import KernelSource, PairSource, Source
 
 
 @dataclass(eq=False)
@@ -22,6 +22,8 @@ class Launch:
         alternatives: of an autotuned kernel, the same launch with its other configs in order; the
             first that compiles may take the place of one that does not.
         executions: what each launch did, where launches are executed and not only recorded.
+        parts: of a launch that stands for two, which a pass merges: those two.
+        unwritten: arguments of such a launch that the two would write, and their merger does not.
     """
 
     source: Source
@@ -30,11 +32,15 @@ class Launch:
     note: str = ""
     alternatives: list[Launch] = field(default_factory=list)
     executions: list[Execution] = field(default_factory=list)
+    parts: tuple[Launch, ...] = ()
+    unwritten: frozenset[str] = frozenset()
 
     def describe(self) -> dict[str, Any]:
         """Return the launch as plain data, for `--format json`."""
         described: dict[str, Any] = {"kernel": self.source.name, "grids": [*map(list, self.grids)]}
-        if isinstance(self.source, KernelSource):
+        if self.parts:
+            described["merged"] = [part.source.name for part in self.parts]
+        if isinstance(self.source, (KernelSource, PairSource)):
             names = self.source.function.arg_names
             attributes = list(self.source.attributes.items())
             described["signature"] = {k: str(v) for k, v in self.source.signature.items()}

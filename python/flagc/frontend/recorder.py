@@ -19,8 +19,9 @@ from triton.runtime.jit import JITFunction
 
 from flagc.errors import KernelError, UsageError
 from flagc.frontend.argument_notes import noting
-from flagc.frontend.execution import Executor, runtime_arguments
+from flagc.frontend.execution import Argument, Executor, runtime_arguments
 from flagc.frontend.launch import Launch
+from flagc.frontend.pairs import Merge, Pairing
 from flagc.pipeline.pipeline_text import PlacedPass
 from flagc.pipeline.target import KernelSource, Target
 
@@ -35,7 +36,8 @@ class LaunchRecorder:
     `autotune_config` picks the config of autotuned kernels; None takes the first one, and keeps
     the others as its alternatives. With an `executor`, launches are executed as they
     come, and of an autotuned kernel the first config that compiles is taken. `passes` are those of
-    the launches' compilations: some tell kernels apart by the values of arguments.
+    the launches' compilations: some tell kernels apart by the values of arguments. With `merge`,
+    launches that follow one another may become one (`flagc.frontend.pairs`).
     """
 
     def __init__(
@@ -44,6 +46,7 @@ class LaunchRecorder:
         autotune_config: int | None = None,
         executor: Executor | None = None,
         passes: Sequence[PlacedPass] = (),
+        merge: Merge | None = None,
     ) -> None:
         self.target = target
         self.passes = passes
@@ -51,6 +54,7 @@ class LaunchRecorder:
         self.launches: list[Launch] = []
         self.autotune_config = autotune_config
         self.functions: set[Any] = set()
+        self.pairing = Pairing(self._take, merge) if merge is not None else None
         self._by_key: dict[str, Launch] = {}
         self._tried: list[Launch] | None = None
         self._found_config = False
@@ -74,16 +78,29 @@ class LaunchRecorder:
             if launch not in self._tried:
                 self._tried.append(launch)
             return
+        if grid is None:
+            self._note(launch)
+            return
+        arguments = runtime_arguments(launch, values)
+        if self.pairing is not None:
+            self.pairing.launched(launch, grid, arguments)
+        else:
+            self._take(launch, grid, arguments)
+
+    def _note(self, launch: Launch) -> None:
         if launch not in self.launches:
             self.launches.append(launch)
-        if grid is None:
-            return
+
+    def _take(
+        self, launch: Launch, grid: tuple[int, int, int], arguments: Sequence[Argument]
+    ) -> None:
+        """Record a launch, and execute it if there is what does so."""
+        self._note(launch)
         launch.grids.append(grid)
         if 0 in grid:
             empty = f"a launch with the empty grid {'x'.join(map(str, grid))} did nothing"
             launch.note = "; ".join(filter(None, [launch.note, empty]))
         if self.executor is not None:
-            arguments = runtime_arguments(launch, values)
             launch.executions.append(self.executor.execute(launch, grid, arguments))
 
     def config_compiles(self) -> bool:
@@ -260,7 +277,7 @@ def recording(recorder: LaunchRecorder) -> Iterator[None]:
     JITFunction.warmup = warm_up
     driver.set_active(RecordingDriver(recorder.target, executing=recorder.executor is not None))
     try:
-        with noting(recorder.passes):
+        with noting(recorder.passes), watching(recorder):
             yield
     finally:
         triton.compiler.compile = original_compile
@@ -270,6 +287,21 @@ def recording(recorder: LaunchRecorder) -> Iterator[None]:
         # The JIT functions' in-memory caches hold recorded kernels, which nothing can run.
         for function in recorder.functions:
             function.device_caches.clear()
+
+
+@contextmanager
+def watching(recorder: LaunchRecorder) -> Iterator[None]:
+    """Let the recorder see PyTorch's ops, if it merges launches, and at the end make the last."""
+    if recorder.pairing is None:
+        yield
+        return
+    try:
+        with recorder.pairing:
+            yield
+    except BaseException:
+        recorder.pairing.finish(failed=True)
+        raise
+    recorder.pairing.finish()
 
 
 def _note_configs(launch: Launch, tried: list[Launch], autotuner: Any, wanted: int | None) -> None:

@@ -14,6 +14,7 @@ from triton.runtime.jit import JITFunction
 from flagc.errors import EXIT_KERNEL_FAILED, FlagcError, KernelError, UsageError
 from flagc.frontend.execution import Executor
 from flagc.frontend.launch import Launch
+from flagc.frontend.pairs import Merge
 from flagc.frontend.recorder import LaunchRecorder, recording
 from flagc.pipeline.pipeline_text import PlacedPass
 from flagc.pipeline.target import Target
@@ -44,10 +45,12 @@ def run_script(
     autotune_config: int | None = None,
     executor: Executor | None = None,
     passes: Sequence[PlacedPass] = (),
+    merge: Merge | None = None,
 ) -> ScriptRun:
     """Run the script at `path` as `__main__` with `arguments`, and return its launches.
 
-    With an `executor` they are executed as they come. `passes` are those of their compilations.
+    With an `executor` they are executed as they come, with `merge` some become one. `passes` are
+    those of their compilations.
 
     Raises:
         UsageError: no such file.
@@ -56,7 +59,7 @@ def run_script(
     """
     if not path.is_file():
         raise UsageError(f"no such file: {path}")
-    recorder = LaunchRecorder(target, autotune_config, executor, passes)
+    recorder = LaunchRecorder(target, autotune_config, executor, passes, merge)
     saved_arguments, saved_path = sys.argv, list(sys.path)
     sys.argv = [str(path), *arguments]
     sys.path.insert(0, str(path.resolve().parent))

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from flagc.ir.launch_plan import METADATA, LaunchPlan
 from flagc.ir.module import Module, Operation, Value
 
@@ -25,9 +27,9 @@ def set_plan(module: Module, function: Operation, plan: LaunchPlan) -> None:
     """Note the plan at `function`, and give it the arguments that the plan adds."""
     before = plan_of(function)
     if before is None:
-        _add_arguments(module, function, _GRID)
+        add_arguments(module, function, _GRID)
     if plan.workspace and not (before and before.workspace):
-        _add_arguments(module, function, _MEMORY)
+        add_arguments(module, function, _MEMORY)
     parts = (*plan.old_blocks, *plan.new_blocks, plan.programs, plan.ways, plan.workspace)
     numbers = ", ".join(map(str, parts))
     function.attributes[METADATA] = module.attribute(f"array<i32: {numbers}>")
@@ -49,7 +51,10 @@ def shared_memory(function: Operation) -> tuple[Value, Value]:
     return workspace, counters
 
 
-def _add_arguments(module: Module, function: Operation, added: tuple[tuple[str, str], ...]) -> None:
+def add_arguments(
+    module: Module, function: Operation, added: Sequence[tuple[str, str]]
+) -> list[Value]:
+    """Give `function` further arguments, of which `added` has types and attributes; return them."""
     block = function.regions[0].blocks[0]
     for kind, _ in added:
         block.add_argument(module.type(kind), function.location)
@@ -60,3 +65,4 @@ def _add_arguments(module: Module, function: Operation, added: tuple[tuple[str, 
         kept = [str(attributes) for attributes in function.attributes["arg_attrs"]]
     text = ", ".join([*kept, *(attributes for _, attributes in added)])
     function.attributes["arg_attrs"] = module.attribute(f"[{text}]")
+    return list(block.arguments)[len(kept) :]

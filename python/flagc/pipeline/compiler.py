@@ -9,7 +9,8 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
 
-from flagc.errors import UsageError, nearest
+from flagc.errors import KernelError, UsageError, nearest
+from flagc.ir.follow_up import MERGED
 from flagc.pipeline import cache
 from flagc.pipeline.diagnostics import Declined, Findings
 from flagc.pipeline.fingerprint import pipeline_fingerprint
@@ -24,7 +25,7 @@ from flagc.pipeline.pipeline_text import Anchor, PlacedPass
 from flagc.pipeline.places import check_places, passes_at_end
 from flagc.pipeline.sequence import StageSequence
 from flagc.pipeline.stages import Payload, Stage
-from flagc.pipeline.target import Compilation, IrSource, Source, Target
+from flagc.pipeline.target import Compilation, IrSource, PairSource, Source, Target
 
 
 @dataclass(frozen=True)
@@ -238,10 +239,19 @@ def _run_stages(
             continue
         if payload is None:  # the stage's tool is missing; its diagnostic says so
             break
+        if isinstance(source, PairSource) and MERGED not in compilation.metadata:
+            raise KernelError(_why_apart(request, manager.findings))
         sequence.payload = payload
         artifacts += _artifacts(stage, payload, started)
     sequence.finish()
     return artifacts
+
+
+def _why_apart(request: CompileRequest, findings: Findings) -> str:
+    """Return what the passes that merge kernels say of why they have not."""
+    names = [p.instance.name for p in request.passes if p.instance.merges_launches]
+    said = [str(d) for d in findings.diagnostics if d.pass_name in names]
+    return said[-1] if said else f"no pass merges kernels ({request.source.name})"
 
 
 def _artifacts(stage: Stage, payload: Payload, started: float) -> list[Artifact]:

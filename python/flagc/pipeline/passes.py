@@ -18,11 +18,13 @@ class Pass(ABC):
     """A rewrite or an analysis of one module, written in Python.
 
     Subclasses are frozen dataclasses whose fields are the pass's options. `name` is the kebab-case
-    name used in pipelines; `level` names the IR level the pass understands, or "any".
+    name used in pipelines; `level` names the IR level the pass understands, or "any". A pass that
+    `merges_launches` may find a kernel and the one that follows it in one module.
     """
 
     name: ClassVar[str]
     level: ClassVar[str] = "any"
+    merges_launches: ClassVar[bool] = False
 
     @abstractmethod
     def run(self, module: Module, context: PassContext) -> None:

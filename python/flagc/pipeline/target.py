@@ -74,7 +74,75 @@ class IrSource:
         return f"{self.stage}|{self.path}|{hashlib.sha256(self.content.encode()).hexdigest()}"
 
 
-Source = KernelSource | IrSource
+class PairFunction:
+    """Two kernel functions as one, with the arguments of both.
+
+    Arguments of the second that are called like one of the first get the prefix `then_`.
+    """
+
+    def __init__(self, first: Any, second: Any) -> None:
+        self.parts = (first, second)
+        self.__name__ = f"{first.__name__}_then_{second.__name__}"
+        names = list(first.arg_names)
+        for name in second.arg_names:
+            names.append(f"then_{name}" if name in first.arg_names else name)
+        self.arg_names = names
+
+
+@dataclass(frozen=True)
+class PairSource:
+    """Two kernels, of which a script launched one right after the other, as one to compile.
+
+    Some pass has to merge them; without it they do not compile.
+
+    Attributes:
+        follow_up: how they were launched (`flagc.ir.follow_up.FollowUp`).
+    """
+
+    first: KernelSource
+    second: KernelSource
+    follow_up: Any
+
+    @property
+    def name(self) -> str:
+        """The names of both."""
+        return str(self.function.__name__)
+
+    @property
+    def function(self) -> PairFunction:
+        """Both functions as one."""
+        return PairFunction(self.first.function, self.second.function)
+
+    @property
+    def signature(self) -> dict[str, Any]:
+        """The types of both kernels' arguments."""
+        types = [
+            part.signature[name]
+            for part in (self.first, self.second)
+            for name in part.function.arg_names
+        ]
+        return dict(zip(self.function.arg_names, types, strict=True))
+
+    @property
+    def constexprs(self) -> dict[Any, Any]:
+        """The values of both kernels' constexprs."""
+        return self._joined(self.first.constexprs, self.second.constexprs)
+
+    @property
+    def attributes(self) -> dict[Any, Any]:
+        """The specialisations of both kernels."""
+        return self._joined(self.first.attributes, self.second.attributes)
+
+    def key(self) -> str:
+        """Return a text that changes whenever one of the kernels or the launches do."""
+        return f"{self.first.key()}|then|{self.second.key()}|{self.follow_up.text()}"
+
+    def _joined(self, first: Mapping[Any, Any], second: Mapping[Any, Any]) -> dict[Any, Any]:
+        shift = len(self.first.function.arg_names)
+        return {**first, **{(path[0] + shift, *path[1:]): v for path, v in second.items()}}
+
+
+Source = KernelSource | IrSource | PairSource
 
 
 @dataclass
@@ -107,6 +175,7 @@ class Target(ABC):
         lowering_passes: pipeline text of passes that are a level's own lowering: the user's run
             after them, or replace them.
         needed_passes: names of the lowering passes without which nothing can be executed.
+        takes_pairs: whether `begin`, and the executor, know launches of two kernels (`PairSource`).
     """
 
     name: str
@@ -114,6 +183,7 @@ class Target(ABC):
     default_passes: str = ""
     lowering_passes: str = ""
     needed_passes: frozenset[str] = frozenset()
+    takes_pairs: bool = False
 
     @abstractmethod
     def triton_target(self) -> Any:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import traceback
+from collections.abc import Callable
 from typing import Any
 
 from triton._C.libtriton import ir as triton_ir
@@ -10,6 +11,10 @@ from triton.compiler.compiler import filter_traceback
 from triton.compiler.errors import CompilationError
 
 from flagc.errors import KernelError
+from flagc.ir import triton_bridge
+from flagc.ir.follow_up import pair_of
+from flagc.ir.module import Module
+from flagc.pipeline.target import Compilation, KernelSource, PairSource
 
 
 def new_context(backend: Any) -> Any:
@@ -37,6 +42,24 @@ def ttir_of_kernel(source: Any, target: Any, backend: Any, options: Any, context
             f"error: Triton's frontend failed on kernel '{source.name}' with "
             f"{type(error).__name__}: {error}"
         ) from error
+
+
+def ttir_of_pair(
+    source: PairSource, begin: Callable[[KernelSource], Compilation], context: Any
+) -> Any:
+    """Return both kernels, after the target's own passes on each, in one libtriton module.
+
+    Raises:
+        KernelError: one does not compile, or calls functions that are not inlined.
+    """
+
+    def lowered(kernel: KernelSource) -> Module:
+        compilation = begin(kernel)
+        stage = compilation.stages[0]
+        return stage.export(stage.run(compilation.payload, None))
+
+    pair = pair_of(lowered(source.first), lowered(source.second), source.follow_up)
+    return triton_bridge.import_module(pair, context)
 
 
 def compilation_message(error: CompilationError, function: Any) -> str:

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from flagc.errors import EnvironmentProblem, KernelError, UsageError
-from flagc.frontend.execution import Argument, Execution
+from flagc.frontend.execution import Argument, Execution, parts_of
 from flagc.frontend.launch import Launch
 from flagc.pipeline.compiler import CompileRequest, CompileResult
 from flagc.pipeline.pipeline_text import PlacedPass
@@ -74,7 +74,8 @@ class CudaExecutor:
 
     def prepare(self, launch: Launch) -> None:
         """Compile a launch; see `flagc.frontend.execution.Executor`."""
-        self.image(launch)
+        for part in self._compiled(launch):
+            self.image(part)
 
     def execute(
         self, launch: Launch, grid: tuple[int, int, int], arguments: Sequence[Argument]
@@ -96,9 +97,20 @@ class CudaExecutor:
     def call(
         self, launch: Launch, grid: tuple[int, int, int], arguments: Sequence[Argument]
     ) -> Callable[[], None]:
-        """Compile and load `launch`; return what puts it on torch's current stream."""
+        """Compile and load `launch`; return what puts it on torch's current stream.
+
+        Two launches that no pass merges go there one after the other.
+        """
         import torch
 
+        if launch not in self._compiled(launch):
+            calls = [self.call(*part) for part in parts_of(launch, grid, arguments)]
+
+            def enqueue_all() -> None:
+                for call in calls:
+                    call()
+
+            return enqueue_all
         image, driver = self.image(launch), self.driver()
         image.load(driver)
 
@@ -107,6 +119,11 @@ class CudaExecutor:
             image.launch(driver, grid, arguments, stream, torch_scratch)
 
         return enqueue
+
+    def _compiled(self, launch: Launch) -> Sequence[Launch]:
+        """Return what is compiled for a launch: itself, or its two parts if no pass merges them."""
+        merges = any(placed.instance.merges_launches for placed in self.passes)
+        return (launch,) if merges or not launch.parts else launch.parts
 
     def image(self, launch: Launch) -> KernelImage:
         """Return the compiled kernel of `launch`, from this executor's memory where possible."""

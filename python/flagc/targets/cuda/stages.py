@@ -11,6 +11,7 @@ from triton._C.libtriton import llvm, nvidia
 from flagc.errors import FlagcError, KernelError, UsageError
 from flagc.ir import triton_bridge
 from flagc.ir.checks import find_malformed
+from flagc.ir.follow_up import MERGED, merged_of
 from flagc.ir.launch_arguments import plan_of
 from flagc.ir.launch_plan import METADATA
 from flagc.ir.locations import source_location
@@ -73,6 +74,8 @@ class TritonStage(Stage):
         for function in module.functions():
             if (plan := plan_of(function)) is not None:
                 self._metadata[METADATA] = plan.describe()
+            if (merged := merged_of(function)) is not None:
+                self._metadata[MERGED] = merged.describe()
         return triton_bridge.import_module(module, self._context)
 
     def read(self, path: Path) -> Payload:

@@ -18,19 +18,21 @@ from flagc.errors import UsageError
 from flagc.frontend.launch import Launch
 from flagc.pipeline.compiler import CompileResult
 from flagc.pipeline.stages import Stage
-from flagc.pipeline.target import Compilation, IrSource, KernelSource, Source, Target
+from flagc.pipeline.target import Compilation, IrSource, KernelSource, PairSource, Source, Target
 from flagc.targets.cuda.bundle import launch_document
 from flagc.targets.cuda.executor import CudaExecutor, require_gpu
 from flagc.targets.cuda.facts import DEFAULT_CHIP, cuda_facts
 from flagc.targets.cuda.resources import Resources, resources_of
 from flagc.targets.cuda.stages import TritonStage, read_triton_ir
-from flagc.targets.triton_frontend import new_context, ttir_of_kernel
+from flagc.targets.triton_frontend import new_context, ttir_of_kernel, ttir_of_pair
 
 _WARP_SIZE = 32
 
 
 class CudaTarget(Target):
     """An NVIDIA GPU. Compiles anywhere; no GPU or driver is needed."""
+
+    takes_pairs = True
 
     def __init__(self, chip: str = DEFAULT_CHIP) -> None:
         self.facts = cuda_facts(chip)
@@ -120,6 +122,9 @@ class CudaTarget(Target):
                 source.function, dict(source.signature), source.constexprs, source.attributes
             )
             payload = ttir_of_kernel(ast, target, backend, parsed, context)
+        elif isinstance(source, PairSource):
+            parsed = backend.parse_options(dict(options))
+            payload = ttir_of_pair(source, lambda part: self.begin(part, options), context)
         else:
             payload = None
             parsed = backend.parse_options({**_options_of(source, context), **options})
