@@ -146,3 +146,24 @@ def test_the_command_launches_and_sums_up(
     assert "ran gemm_kernel, grid 4x4x1, on a stand-in" in shown
     assert "512x512" in shown
     assert torch.load(saved, weights_only=False).shape == (512, 512)
+
+
+def test_two_kernels_merged_are_launched_as_they_were_proved_equal(
+    tmp_path: Path, stand_in: StandIn, gpu: None
+) -> None:
+    command_line = ("--target", "cuda:sm90", "--passes", "fuse-epilogue", "-o", tmp_path)
+    done = flagc_command(EXAMPLES / "gemm_then_gelu.py", *command_line)
+    assert done.status == 0, done.stderr
+    (kernel,) = load_bundle(tmp_path).values()
+    kernel.driver = lambda: stand_in.driver
+    tensor = gpu_tensor(torch.zeros(512, 512, dtype=torch.float16))
+    named: dict[str, Any] = {f"{name}_ptr": tensor for name in ("a", "b", "c", "x")}
+    named |= {f"{name}_ptr": tensor for name in ("bias", "residual", "out")}
+    named |= dict.fromkeys(("M", "N", "stride_bk", "stride_cm", "columns"), 512)
+    named |= {"K": 128, "stride_am": 128, "numel": 512 * 512}
+    stand_in.expect([8, 8, 8, *[4] * 6, *[8] * 4, 4, 4, 8, 8])
+    kernel.launch((4, 4, 1), **named)
+    with pytest.raises(UsageError, match="compiled for numel=262144, which 16 is not"):
+        kernel.launch((4, 4, 1), **{**named, "numel": 16})
+    with pytest.raises(UsageError, match="compiled for the grid"):
+        kernel.launch((4, 3, 1), **named)

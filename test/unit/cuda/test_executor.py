@@ -18,7 +18,8 @@ import flagc
 from e2e.commands import EXAMPLES
 from e2e.commands import flagc as flagc_command
 from flagc.errors import EnvironmentProblem, UsageError
-from flagc.frontend.execution import Argument
+from flagc.frontend.execution import Argument, parts_of
+from flagc.frontend.pairs import merging
 from flagc.frontend.recorder import LaunchRecorder, recording
 from flagc.pipeline.compiler import compile_kernel
 from flagc.pipeline.loading import load_installed_passes
@@ -180,6 +181,57 @@ def test_a_shared_tile_gets_workspace_and_counters(
     assert given == [8 * 32 * 32 * 4, (4, 0x5EA)]
     packed = struct.unpack("<3iQQQQ", bytes(stand_in.last.parameters[48 : 48 + 44]))
     assert packed == (2, 2, 1, 0xABC00, 0xC0, 0, 0)
+
+
+@triton.jit
+def fill(x_ptr, rows, columns, HEIGHT: tl.constexpr, WIDTH: tl.constexpr):
+    row = tl.program_id(0) * HEIGHT + tl.arange(0, HEIGHT)[:, None]
+    column = tl.program_id(1) * WIDTH + tl.arange(0, WIDTH)[None, :]
+    value = (row - column).to(tl.float32)
+    tl.store(x_ptr + row * columns + column, value, mask=(row < rows) & (column < columns))
+
+
+def test_two_launches_are_one_where_a_pass_merges_them(stand_in: StandIn, gpu: None) -> None:
+    """The merged kernel gets the arguments of both, and the first one's grid."""
+    load_installed_passes()
+    x, out = gpu_tensor(torch.zeros(20, 12)), gpu_tensor(torch.zeros(20, 12))
+
+    def launched(passes: str) -> list[Any]:
+        runner = executor(stand_in, passes=parse_pipeline(passes))
+        merge = merging(compile_kernel, runner.target, parse_pipeline("fuse-epilogue"))
+        recorder = LaunchRecorder(runner.target, executor=runner, merge=merge)
+        stand_in.number("launches", 0)
+        with recording(recorder):
+            fill[(2, 1)](x, 20, 12, HEIGHT=16, WIDTH=16)
+            scale[(4,)](x, out, 240, 2.5, BLOCK=64)
+        return recorder.launches
+
+    stand_in.expect([8, 4, 4, 8, 8, 4, 4, 8, 8])
+    (merged,) = launched("fuse-epilogue")
+    assert stand_in.number("launches") == 1
+    assert stand_in.text("name") == b"fill"
+    assert list(stand_in.last.grid) == [2, 1, 1]
+    places = (x.data_ptr(), 20, 12, x.data_ptr(), out.data_ptr(), 240, 2.5)
+    assert struct.unpack("<QiiQQif", bytes(stand_in.last.parameters[:40])) == places
+    assert merged.unwritten == {"x_ptr", "then_x_ptr"}
+    # What --bench compares with: the same launch without the pass is the two kernels.
+    stand_in.expect([8, 4, 4, 8, 8])
+    plain = executor(stand_in)
+    both = [Argument(n, k, v) for n, k, v in zip(
+        ("x_ptr", "rows", "columns", "then_x_ptr", "out_ptr", "n", "factor"),
+        ("*fp32", "i32", "i32", "*fp32", "*fp32", "i32", "fp32"),
+        (x, 20, 12, x, out, 240, 2.5),
+        strict=True,
+    )]  # fmt: skip
+    first, second = parts_of(merged, (2, 1, 1), both)
+    assert [argument.name for argument in second[2]] == ["x_ptr", "out_ptr", "n", "factor"]
+    assert (first[1], second[1]) == ((2, 1, 1), (4, 1, 1))
+    call = plain.call(merged, (2, 1, 1), both)
+    stand_in.number("launches", 0)
+    stand_in.expect([])
+    call()
+    assert stand_in.number("launches") == 2
+    assert stand_in.text("name") == b"scale"
 
 
 def test_a_host_side_descriptor_becomes_a_tensor_map(stand_in: StandIn, gpu: None) -> None:

@@ -4,9 +4,13 @@ import pytest
 import torch
 import triton
 
+import flagc
+from flagc.bench.executor import BenchingExecutor
+from flagc.check.executor import CheckingExecutor
 from kernels.epilogue_kernels import by_elements, in_place, two_results
 from support.lowering import python_file
-from support.numpy_launches import numpy_launches
+from support.numpy_launches import numpy_executor, numpy_launches
+from unit.bench.test_benching import Clock
 
 M, N, K = 20, 12, 8
 PAIR = "gemm_kernel_then_by_elements"
@@ -171,3 +175,60 @@ def test_programs_that_fail(fails):
         c.sum()
         _ = 1 / 0
     assert recorder.executor.ran == ([] if fails else ["gemm_kernel"])
+
+
+class OffByOne:
+    """An executor whose merged kernels are wrong in one element."""
+
+    def __init__(self, inner):
+        self.inner = inner
+
+    def execute(self, launch, grid, arguments):
+        execution = self.inner.execute(launch, grid, arguments)
+        if launch.parts:
+            next(a.value for a in arguments if a.name == "out")[3, 2] += 1
+        return execution
+
+
+@pytest.mark.parametrize("wrong", [False, True])
+def test_check_compares_each_kernel_with_its_reference(wrong):
+    checked = []
+
+    def checking(executor):
+        return CheckingExecutor(OffByOne(executor) if wrong else executor, checked=checked)
+
+    with numpy_launches("fuse-epilogue", checking):
+        layer(*operands())
+    assert [entry.kernel for entry in checked] == ["gemm_kernel", PAIR]
+    first, second = checked
+    assert not first.mismatches
+    assert [output.argument for output in second.outputs] == ["out"]
+    assert bool(second.mismatches) == wrong
+
+
+def test_bench_compares_one_launch_with_two_and_with_baselines():
+    kernels = (python_file("examples/gemm.py").gemm_kernel, by_elements)
+
+    @flagc.baseline(kernels, name="torch")
+    def with_torch(a_ptr, b_ptr, bias, residual, out, **rest):
+        sums = (a_ptr.double() @ b_ptr.double()).half().float() + bias
+        out.copy_((sums.relu() * 0.5 + residual).half())
+
+    class Slow(Clock):
+        def time(self, replays):
+            super().time(replays)
+            return [float(len(replay)) for replay in replays]
+
+    benched = []
+    clock, plain = Slow(), numpy_executor("")
+
+    def benching(executor):
+        return BenchingExecutor(executor, plain, clock, benched=benched, seconds=1e-9)
+
+    with numpy_launches("fuse-epilogue", benching):
+        layer(*operands())
+    (entry,) = benched
+    assert entry.kernel == PAIR
+    assert set(entry.results) == {"with passes", "without passes", "torch"}
+    assert set(entry.results.values()) == {"right"}
+    assert set(plain.ran) == {"gemm_kernel", "by_elements"}

@@ -18,7 +18,7 @@ from flagc.frontend.execution import Argument
 from flagc.frontend.launch import Launch
 from flagc.pipeline.compiler import CompileResult
 from flagc.pipeline.scratch_memory import torch_scratch
-from flagc.pipeline.target import KernelSource
+from flagc.pipeline.target import KernelSource, PairSource
 from flagc.targets.cuda.driver_api import CudaDriver, cuda_driver
 from flagc.targets.cuda.executor import require_gpu
 from flagc.targets.cuda.facts import cuda_facts
@@ -31,7 +31,7 @@ _VALUE, _DIVISIBILITY = "flagc.value", "tt.divisibility"
 def launch_document(launch: Launch, result: CompileResult, cubin_file: str) -> dict[str, Any]:
     """Return the `launch` part of `KERNEL.json`; {} for IR without a kernel's signature."""
     source = launch.source
-    if not isinstance(source, KernelSource):
+    if not isinstance(source, (KernelSource, PairSource)):
         return {}
     names = source.function.arg_names
     constants = {path[0]: value for path, value in source.constexprs.items() if len(path) == 1}
@@ -45,14 +45,27 @@ def launch_document(launch: Launch, result: CompileResult, cubin_file: str) -> d
             if _VALUE in promised:
                 argument["value"] = promised[_VALUE]
             arguments.append({**argument, "divisible_by": promised.get(_DIVISIBILITY, 1)})
+    if isinstance(source, PairSource):
+        _bind(arguments, source)
     return {
         "format": _FORMAT,
         "target": result.target,
         "cubin": cubin_file,
         "arguments": arguments,
         "grids": [list(grid) for grid in launch.grids],
+        "only_these_grids": isinstance(source, PairSource),
         "facts": dict(KernelImage.of(result).facts),
     }
+
+
+def _bind(arguments: list[dict[str, Any]], source: PairSource) -> None:
+    """Note the integers that merged kernels were proved equal to two launches for."""
+    numbers = (source.follow_up.first, source.follow_up.second)
+    values = [value for part in numbers for value in part.values]
+    runtime = [argument for argument in arguments if "constant" not in argument]
+    for argument, value in zip(runtime, values, strict=True):
+        if argument["type"][0] in "iu":
+            argument["value"] = value
 
 
 def _plain(value: Any) -> Any:
@@ -66,6 +79,7 @@ class BundledKernel:
     Attributes:
         parameters: the arguments as KERNEL.json has them, constants included.
         grids: the grids that the script launched it with.
+        only_these_grids: whether it is right for no other grid.
     """
 
     name: str
@@ -73,6 +87,7 @@ class BundledKernel:
     image: KernelImage
     parameters: Sequence[dict[str, Any]]
     grids: Sequence[tuple[int, ...]]
+    only_these_grids: bool = False
     driver: Callable[[], CudaDriver] = field(default=cuda_driver, repr=False)
 
     def __getitem__(self, grid: Sequence[int]) -> Callable[..., None]:
@@ -91,6 +106,11 @@ class BundledKernel:
         """
         import torch
 
+        if self.only_these_grids and grid not in self.grids:
+            raise UsageError(
+                f"kernel '{self.name}' was compiled for the grid {self.grids[0]}, not {grid}: "
+                "compile it again for this one"
+            )
         require_gpu(cuda_facts(self.target.partition(":")[2]).capability, self.target)
         arguments = self.arguments(*values, **named)
         stream = torch.cuda.current_stream().cuda_stream
@@ -180,4 +200,5 @@ def _read_kernel(path: Path, launch: dict[str, Any]) -> BundledKernel:
         raise UsageError(f"{cubin} is missing: write the bundle without --dump-ir and --emit")
     image = KernelImage(cubin.read_bytes(), launch["facts"])
     grids = [tuple(grid) for grid in launch["grids"]]
-    return BundledKernel(path.stem, launch["target"], image, launch["arguments"], grids)
+    only = launch["only_these_grids"]
+    return BundledKernel(path.stem, launch["target"], image, launch["arguments"], grids, only)
