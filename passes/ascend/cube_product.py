@@ -6,12 +6,13 @@ from dataclasses import dataclass
 from typing import Any
 
 from flagc.ir.analysis.affine import Affine
-from flagc.ir.analysis.extents import covers
+from flagc.ir.analysis.extents import covers, unclamped
 from flagc.ir.analysis.formula_text import text
 from flagc.ir.analysis.integer_facts import Facts
+from flagc.ir.analysis.masks import is_true
 from flagc.ir.analysis.tile_operands import TileOperand
 from flagc.ir.builder import Builder
-from flagc.ir.module import Module, Operation, Value
+from flagc.ir.module import Module, Operation, Value, defining_op
 from flagc.ir.regions import append, create_if
 from flagc.ir.staged.operations import create
 from flagc.ir.staged.tiles import FRACTAL_ROWS, TileType, c0_of
@@ -51,7 +52,7 @@ class Product:
 
     def adds_something(self, facts: Facts) -> bool:
         """Return whether some of K is known to be there."""
-        return facts.is_non_negative(self.depth_extent() - 1)
+        return facts.is_non_negative(unclamped(self.depth_extent(), self.k) - 1)
 
 
 def product_of(
@@ -168,7 +169,8 @@ def _still_fresh(build: Builder, fresh: Value, depth: Value, *, is_there: bool) 
     if is_there:
         return build.constant(False, "i1")
     nothing = build.cmpi("sle", depth, build.constant(0, "i32"))
-    return build.andi(fresh, nothing)
+    made = defining_op(fresh)
+    return nothing if made is not None and is_true(made) else build.andi(fresh, nothing)
 
 
 def _fill(module: Module, operand: TileOperand) -> None:

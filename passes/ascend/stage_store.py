@@ -70,9 +70,7 @@ class StageStore(Pass):
         merge_equal_scalars(module)
         left = _left_over(module)
         if left is not None:
-            context.decline(
-                left, "this is no part of a matrix product, and is not done on the Cube"
-            )
+            context.decline(left, "no part of a matrix product, so the Cube does not do it")
 
 
 @dataclass(frozen=True)

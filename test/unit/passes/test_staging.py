@@ -119,11 +119,15 @@ def test_parts_of_k():
 
 
 @pytest.mark.parametrize("shape", SHAPES)
-def test_walking_pointers(shape):
+@pytest.mark.parametrize("number", ["i32", "i64"])
+def test_walking_pointers(shape, number):
     m, n, k = shape
-    module = staged(
-        kernels.walking_pointers, "*fp16 *fp16 *fp16" + 6 * " i32", {**BLOCK, "GROUP": 2}
-    )
+    types = "*fp16 *fp16 *fp16" + 6 * f" {number}"
+    module = staged(kernels.walking_pointers, types, {**BLOCK, "GROUP": 2})
+    # What is masked off is not stored either; only where there is no K at all are zeros made.
+    assert all(op.parent.name == "scf.if" for op in module.walk("staged.fill"))
+    (zeros,) = module.walk("scf.if")
+    assert zeros.parent.name == "tt.func"
     a, b, c = whole(m, k), whole(k, n), np.full((m, n), 99, np.float16)
     run(module, [a, b, c, m, n, k, k, n, n], (tiles(m, 32) * tiles(n, 16),))
     np.testing.assert_array_equal(c, product(a, b))

@@ -70,7 +70,7 @@ def _smaller(facts: Facts, left: Affine, right: Affine) -> Affine:
 
 def covers(facts: Facts, extent: Affine, needed: Affine, size: int) -> bool:
     """Return whether all lanes below `needed`, of `size`, are known to be below `extent`."""
-    extent, needed = (_unclamped(formula, size) for formula in (extent, needed))
+    extent, needed = (unclamped(formula, size) for formula in (extent, needed))
     if extent == needed:
         return True
     if extent.number is not None and extent.number >= size:
@@ -78,17 +78,16 @@ def covers(facts: Facts, extent: Affine, needed: Affine, size: int) -> bool:
     return facts.is_non_negative(extent - needed)
 
 
-def _unclamped(formula: Affine, size: int) -> Affine:
-    """Return x of min(x, size), which says the same about lanes below `size`."""
+def unclamped(formula: Affine, size: int) -> Affine:
+    """Return x of min(x, size) and of max(x, 0): they say the same about lanes below `size`."""
     symbols = formula.symbols()
-    if (
-        len(symbols) != 1
-        or symbols[0].kind != affine.MINIMUM
-        or formula.coefficient(symbols[0]) != Affine.constant(1)
-    ):
+    if len(symbols) != 1 or formula.terms != {(symbols[0],): 1}:
+        return formula
+    bounds = {affine.MINIMUM: size, affine.MAXIMUM: 0}
+    if symbols[0].kind not in bounds:
         return formula
     left, right = symbols[0].affine_operands
     for one, other in ((left, right), (right, left)):
-        if formula.without(symbols[0]).number == 0 and other.number == size:
-            return one
+        if other.number == bounds[symbols[0].kind]:
+            return unclamped(one, size)
     return formula

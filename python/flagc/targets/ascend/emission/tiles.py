@@ -45,7 +45,7 @@ class Tile:
     @cached_property
     def users(self) -> list[StagedOp]:
         """The staged ops that use the tile."""
-        views = [staged_op(use.owner) for use in self.alloc.results[0].uses]
+        views = [staged_op(use.owner.operation) for use in self.alloc.results[0].uses]
         return [view for view in views if view is not None]
 
     @cached_property
