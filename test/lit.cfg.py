@@ -34,5 +34,6 @@ substitutions = config.substitutions  # noqa: F821
 substitutions.append(("%{root}", str(root)))
 substitutions.append((r"\bflagc-opt\b", command("opt")))
 substitutions.append((r"\bflagc-run\b", command("run")))
-substitutions.append((r"(?<![\w./-])flagc(?![\w./-])", command("main")))
+# Not the lowering of that name: `--pipeline flagc`.
+substitutions.append((r"(?<![\w./-])(?<!--pipeline )flagc(?![\w./-])", command("main")))
 substitutions.append((r"\bfilecheck\b", f"{sys.executable} -m filecheck"))

@@ -17,6 +17,7 @@ from flagc.pipeline.diagnostics import Declined
 from flagc.pipeline.instrumentation import InstrumentationOptions
 from flagc.pipeline.passes import Pass, register
 from flagc.targets.ascend import staged_stage
+from flagc.targets.ascend.lowerings import STAGED_PASSES
 from flagc.targets.ascend.staged_stage import StagedStage
 from flagc.targets.ascend.target import AscendTarget
 from flagc.targets.registry import target_by_name
@@ -101,6 +102,16 @@ def test_what_is_printed_reads_back(tmp_path: Path) -> None:
                 assert stage.text(again) == text
         path.write_text(stage.text(module, debug=False))
         assert StagedStage(None).read(path).text(debug=False) == module.text(debug=False)
+
+
+def test_the_lowering_passes_are_timed_and_printed() -> None:
+    every = InstrumentationOptions("change", time_passes=True)
+    result = compiled("flagc", passes="count-ops", stop_after="staged", instrumentation=every)
+    timed = [timing.name for timing in result.records.timings if timing.stage == "staged"]
+    printed = [entry.name for entry in result.records.printed if entry.stage == "staged"]
+    assert timed == [*STAGED_PASSES, "count-ops"]
+    assert set(printed) >= {"stage-loads", "stage-dot-on-cube", "stage-store"}
+    assert "count-ops" not in printed
 
 
 def test_upstream_ops_are_shown_in_their_own_form() -> None:
