@@ -6,15 +6,19 @@ from pathlib import Path
 import pytest
 
 from e2e.commands import EXAMPLES, flagc
+from flagc.targets.ascend.lowerings import STAGED_PASSES
 
 NAMES = ["gemm", "gemm_bias_act", "vector_add", "layernorm", "softmax", "attention"]
 CUDA_STAGES = ["ttir", "ttgir", "llir", "ptx", "cubin"]
 ASCEND_STAGES = ["ttir", "linalg", "hivm", "final", "llvm"]
+VENDOR = ["ascend:910B3", "--pipeline", "vendor"]
+OWN = ["ascend:910B3", "--pipeline", "flagc"]
+LOWERED = ["--without", ",".join(STAGED_PASSES)]
 ELF_MACHINE_CUDA = 190  # EM_CUDA
 
 
-def compiled(name: str, target: str) -> dict:
-    done = flagc(EXAMPLES / f"{name}.py", "--target", target, "--dump-ir", "--format", "json")
+def compiled(name: str, *target: str) -> dict:
+    done = flagc(EXAMPLES / f"{name}.py", "--target", *target, "--dump-ir", "--format", "json")
     assert done.status == 0, done.stderr
     (kernel,) = json.loads(done.stdout)["kernels"]
     return kernel
@@ -41,7 +45,7 @@ def test_cuda_sm90(name: str) -> None:
 
 @pytest.mark.parametrize("name", NAMES)
 def test_ascend(name: str) -> None:
-    kernel = compiled(name, "ascend:910B3")
+    kernel = compiled(name, "ascend:910B3", "--pipeline", "vendor")
     texts = contents(kernel)
     assert list(texts) == ASCEND_STAGES
     uses_cube = "gemm" in name or name == "attention"
@@ -56,6 +60,20 @@ def test_ascend(name: str) -> None:
     assert f'{name}.py":' in texts["final"]
     remarks = [d["text"] for d in kernel["diagnostics"]]
     assert any("hivmc" in remark and "CANN" in remark for remark in remarks)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_ascend_by_the_lowering_that_takes_it(name: str) -> None:
+    kernel = compiled(name, "ascend:910B3")
+    texts = contents(kernel)
+    own = name in ("gemm", "gemm_bias_act")
+    assert list(texts) == (["ttir", "staged", "final", "llvm"] if own else ASCEND_STAGES)
+    remarks = [d["text"] for d in kernel["diagnostics"] if "lowers this kernel" in d["text"]]
+    assert len(remarks) == (own or name == "attention")  # those with a dot
+    assert all(("remark: flagc's pipeline" in remark) == own for remark in remarks)
+    if own:
+        for instruction in ("LOAD.L1.TO.L0A", "LOAD.L1.TO.L0B", "hivm.MAD", "FIX.L0C.TO.OUT"):
+            assert instruction in texts["llvm"]
 
 
 @pytest.mark.parametrize(
@@ -77,34 +95,53 @@ def test_cubin_of_every_chip_is_an_elf(chip: str, instruction: str, tmp_path: Pa
 @pytest.mark.parametrize(
     ("target", "last", "suffixes"),
     [
-        ("cuda:sm90", "cubin", [".ttir", ".ttgir", ".llir", ".ptx"]),
-        ("ascend:910B3", "llvm", [".ttir", ".linalg.mlir", ".hivm.mlir", ".final.mlir"]),
+        (["cuda:sm90"], "cubin", [".ttir", ".ttgir", ".llir", ".ptx"]),
+        (VENDOR, "llvm", [".ttir", ".linalg.mlir", ".hivm.mlir", ".final.mlir"]),
+        (OWN, "llvm", [".ttir", ".staged.mlir", ".final.mlir"]),
     ],
+    ids=["cuda", "vendor", "flagc"],
 )
 def test_dumped_ir_goes_on_with_the_same_result(
-    target: str, last: str, suffixes: list[str], tmp_path: Path
+    target: list[str], last: str, suffixes: list[str], tmp_path: Path
 ) -> None:
-    assert flagc(EXAMPLES / "gemm.py", "--target", target, "-o", tmp_path).status == 0
-    whole = flagc(EXAMPLES / "gemm.py", "--target", target, "--emit", last)
+    assert flagc(EXAMPLES / "gemm.py", "--target", *target, "-o", tmp_path).status == 0
+    whole = flagc(EXAMPLES / "gemm.py", "--target", *target, "--emit", last)
     for suffix in suffixes:
         path = tmp_path / f"gemm_kernel{suffix}"
-        resumed = flagc(path, "--target", target, "--emit", last)
+        lowered = suffix == ".staged.mlir"  # the passes of its level have run
+        resumed = flagc(path, "--target", *target, "--emit", last, *(LOWERED if lowered else []))
         assert resumed.status == 0, resumed.stderr
         assert resumed.raw == whole.raw, suffix
 
 
-@pytest.mark.parametrize("target", ["cuda:sm90", "ascend:910B3"])
-def test_a_pass_between_stages_of_the_target_changes_nothing_by_looking(target: str) -> None:
-    last = "ptx" if target.startswith("cuda") else "llvm"
-    anchors = {
-        "cuda:sm90": "ttgir@before(pipeline):count-ops,ttir@after(cse):count-ops",
-        "ascend:910B3": "hivm@after(hivm-plan-memory#2):count-ops,linalg:count-ops,"
-        "hivm@before(hivm-graph-sync-solver):count-ops,final:count-ops",
-    }
-    plain = flagc(EXAMPLES / "gemm.py", "--target", target, "--emit", last)
-    looked = flagc(
-        EXAMPLES / "gemm.py", "--target", target, "--emit", last, "--passes", anchors[target]
-    )
+@pytest.mark.parametrize(
+    ("target", "last", "passes"),
+    [
+        (
+            ["cuda:sm90"],
+            "ptx",
+            "ttgir@before(pipeline):count-ops,ttir@after(cse):count-ops",
+        ),
+        (
+            VENDOR,
+            "llvm",
+            "hivm@after(hivm-plan-memory#2):count-ops,linalg:count-ops,"
+            "hivm@before(hivm-graph-sync-solver):count-ops,final:count-ops",
+        ),
+        (
+            OWN,
+            "llvm",
+            "staged@before(stage-loads):count-ops,staged@after(plan-memory):count-ops,"
+            "staged:count-ops,ttir@after(explicit-other):count-ops",
+        ),
+    ],
+    ids=["cuda", "vendor", "flagc"],
+)
+def test_a_pass_between_stages_of_the_target_changes_nothing_by_looking(
+    target: list[str], last: str, passes: str
+) -> None:
+    plain = flagc(EXAMPLES / "gemm.py", "--target", *target, "--emit", last)
+    looked = flagc(EXAMPLES / "gemm.py", "--target", *target, "--emit", last, "--passes", passes)
     assert looked.status == 0, looked.stderr
     assert looked.stdout == plain.stdout
 

@@ -72,7 +72,7 @@ def compiled(function: Any, types: dict[str, str], constants: dict[str, int]) ->
             if types[name] != "fp32"
         },
     )
-    target = target_by_name("ascend:910B3")
+    target = target_by_name("ascend:910B3", "vendor")
     passes = parse_pipeline(target.default_passes)
     result = compile_kernel(CompileRequest(source, target, passes=passes, stop_after="final"))
     final = result.artifact("final").content

@@ -95,7 +95,7 @@ def bridge(rounds: int, stage_name: str) -> list[float]:
 
 def ascend_chain(rounds: int) -> list[float]:
     """Return seconds of the whole Ascend chain, default passes included, to linked LLVM IR."""
-    target = target_by_name("ascend:910B3")
+    target = target_by_name("ascend:910B3", "vendor")
     load_installed_passes()
     passes = parse_pipeline(target.default_passes)
     (launch,) = run_script(GEMM, [], target).launches

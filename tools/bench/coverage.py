@@ -62,7 +62,7 @@ class Outcome:
 
 def compile_one(path: Path, *, bare: bool, passes: str, stage: str, time_limit: float) -> Outcome:
     """Compile one TTIR file up to `stage`, with `passes` before the default ones."""
-    target = target_by_name("ascend:910B3")
+    target = target_by_name("ascend:910B3", "vendor")
     placed = [] if bare else build_pipeline(target, passes, [], [])
     started = time.perf_counter()
     message = ""

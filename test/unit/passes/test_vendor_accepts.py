@@ -18,7 +18,7 @@ from flagc.targets.registry import target_by_name
 def final(source, passes):
     """Compile to what hivmc takes."""
     load_installed_passes()
-    target = target_by_name("ascend:910B3")
+    target = target_by_name("ascend:910B3", "vendor")
     request = CompileRequest(source, target, {}, parse_pipeline(passes), stop_after="final")
     return compile_kernel(request).artifact("final").content
 

@@ -32,7 +32,7 @@ def compiled(case: Case, chip: str) -> EmulatedKernel:
         {(names.index(name),): value for name, value in case.constants.items()},
         {(names.index(name),): [["tt.divisibility", 16]] for name in aligned},
     )
-    target: Any = target_by_name(f"ascend:{chip}")
+    target: Any = target_by_name(f"ascend:{chip}", "vendor")
     passes = parse_pipeline(target.default_passes)
     result = compile_kernel(CompileRequest(source, target, passes=passes, stop_after="final"))
     final = result.artifact("final").content

@@ -8,7 +8,16 @@ PIPELINES = ("auto", "flagc", "vendor")
 
 # flagc's own lowering of the level "staged", in running order. Those without which nothing can be
 # executed are in `NEEDED_PASSES`; the others make it faster.
-STAGED_PASSES: tuple[str, ...] = ("stage-loads", "stage-dot-on-cube", "stage-store")
+STAGED_PASSES: tuple[str, ...] = (
+    "stage-loads",
+    "stage-dot-on-cube",
+    "stage-store",
+    "pack-k",
+    "persistent-blocks",
+    "multi-buffer",
+    "plan-memory",
+    "insert-sync",
+)
 NEEDED_PASSES = frozenset(
     ("stage-loads", "stage-dot-on-cube", "stage-store", "plan-memory", "insert-sync")
 )

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -272,8 +271,9 @@ class FinalStage(VendorStage):
     ) -> VendorText:
         """Run the vendor's last pass, unless the driver did so already; emit staged IR."""
         if isinstance(payload, Module):
-            emission = importlib.import_module("flagc.targets.ascend.emission")
-            return self.import_module(emission.emit(payload, self.chip))
+            from flagc.targets.ascend.emission import emit
+
+            return self.import_module(emit(payload, self.chip))
         if payload.final is not None:
             return VendorText(payload.final)
         last = [entry for entry in vendor_passes(self.chip.name) if entry.name == FINAL_PASS]

@@ -4,23 +4,23 @@ from __future__ import annotations
 
 from typing import NoReturn
 
-from flagc.errors import KernelError
 from flagc.ir.locations import source_location
 from flagc.ir.module import Module, Operation
 from flagc.ir.staged.tiles import TileType
+from flagc.pipeline.diagnostics import Declined, Diagnostic
 from flagc.targets.ascend.emission.device_functions import FUNCTIONS, PREFIX
 from flagc.targets.ascend.emission.instructions import Word, fits, most, pack
 from flagc.targets.ascend.emission.scalars import Scalar, Scalars
 
 
-class EmissionError(KernelError):
+class EmissionError(Declined):
     """Something in the staged module has no instruction; names the op and its line."""
 
 
 def refuse(op: Operation, text: str) -> NoReturn:
     """Raise EmissionError for `op` at the kernel's line."""
-    where = source_location(op.location)
-    raise EmissionError(f"{where}: error: {text}" if where is not None else f"error: {text}")
+    place = source_location(op.location)
+    raise EmissionError(Diagnostic("error", text, stage="final", location=place))
 
 
 class Code:

@@ -10,7 +10,7 @@ from flagc.ir.staged.operations import MAX_BLOCKS, PREFIX, StagedOp, staged_op
 from flagc.ir.staged.verify import find_problem
 from flagc.targets.ascend.chips import AscendChip
 from flagc.targets.ascend.emission import abi
-from flagc.targets.ascend.emission.code import Code, EmissionError, refuse
+from flagc.targets.ascend.emission.code import Code, refuse
 from flagc.targets.ascend.emission.control import Control
 from flagc.targets.ascend.emission.moves import Moves
 from flagc.targets.ascend.emission.pointers import pointers_to_addresses
@@ -31,7 +31,7 @@ def emit(module: Module, chip: AscendChip) -> Module:
         refuse(problem[0], f"{problem[0].name}: {problem[1]}")
     functions = result.functions()
     if len(functions) != 1 or functions[0].name != "tt.func":
-        raise EmissionError("error: a staged module has one function, the kernel's tt.func")
+        refuse(result.operation, "a staged module has one function, the kernel's tt.func")
     _erase_unused(result)
     refuse_remains(result)
     old = functions[0]
