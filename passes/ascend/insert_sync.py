@@ -7,13 +7,14 @@ from dataclasses import dataclass
 from typing import Any
 
 from flagc.ir.analysis.flag_plan import FlagPlan, Group, Pair, plan
-from flagc.ir.analysis.pipe_dependencies import Chain, chain_of, must_be_ordered
+from flagc.ir.analysis.pipe_dependencies import chain_of, must_be_ordered
 from flagc.ir.analysis.tensor_axes import nested_ops
 from flagc.ir.analysis.tile_accesses import (
     Access,
     TileAccess,
     accesses,
     addresses_of,
+    block_of,
     buffers_of,
     is_allocation,
     loops_around,
@@ -22,6 +23,7 @@ from flagc.ir.analysis.tile_accesses import (
 from flagc.ir.module import Module, Operation, defining_op
 from flagc.ir.regions import Block
 from flagc.ir.staged.operations import create, staged_op
+from flagc.passes.ascend.unit_flags import set_unit_flags
 from flagc.pipeline.context import PassContext
 from flagc.pipeline.passes import Pass, register
 
@@ -43,10 +45,14 @@ class InsertSync(Pass):
     then rotate fewer buffers, and at last go without flags. What flags do not order (such tiles,
     tiles that a loop fills and reads though it did not allocate them, tiles at the same addresses,
     global memory that is written and read) gets barriers for all pipes.
+
+    With `unit_flag`, M and FIX take turns on accumulators by themselves, fractal by fractal, where
+    it is known which product is the last before the store: FIX then begins before M is through.
     """
 
     name = "insert-sync"
     level = "staged"
+    unit_flag: bool = False
 
     def run(self, module: Module, context: PassContext) -> None:
         """Insert flags and barriers into every function."""
@@ -56,26 +62,34 @@ class InsertSync(Pass):
             if is_allocation(op) and addresses_of(op) is None:
                 context.error(op, "the tile has no addresses yet: run plan-memory before")
         for function in module.functions():
-            flags = plan(_chains(function), _reserved(function))
+            by_tile = _by_tile(function)
+            taking_turns: set[Operation] = set()
+            if self.unit_flag:
+                taking_turns = set_unit_flags(module, context, by_tile)
+                by_tile = _by_tile(function)
+            chains = (
+                chain_of(tile, found) for tile, found in by_tile.items() if tile not in taking_turns
+            )
+            known = [chain for chain in chains if chain is not None]
+            flags = plan(known, _reserved(function))
             _apply(module, context, flags)
             _insert_flags(module, flags.groups)
             for group in flags.groups:
                 _prime(module, function, group)
             _order_fills(module, function)
             flagged = {tile for group in flags.groups for tile in group.tiles}
-            barriers = _Barriers(module, flagged)
+            barriers = _Barriers(module, flagged | taking_turns)
             barriers.insert(function)
             context.statistic("flags", sum(len(group.hand_offs) for group in flags.groups))
             context.statistic("barriers", barriers.count)
 
 
-def _chains(function: Operation) -> list[Chain]:
-    by_tile: dict[Operation, list[TileAccess]] = {}
+def _by_tile(function: Operation) -> dict[Operation, list[TileAccess]]:
+    found: dict[Operation, list[TileAccess]] = {}
     for access in nested_accesses(function):
         if isinstance(access, TileAccess):
-            by_tile.setdefault(access.allocation, []).append(access)
-    chains = (chain_of(tile, found) for tile, found in by_tile.items())
-    return [chain for chain in chains if chain is not None]
+            found.setdefault(access.allocation, []).append(access)
+    return found
 
 
 def _reserved(function: Operation) -> dict[Pair, set[int]]:
@@ -209,14 +223,19 @@ class _Barriers:
         return set().union(*ends, set() if is_complete else pending)
 
     def _closed(self, block: Block, end: set[Access]) -> set[Access]:
-        """End a branch that is at odds with something else by a barrier.
+        """End a branch whose own tiles are at odds with something else by a barrier.
 
         Those who come later would need one each time, also when the branch was not taken.
         """
         ops = [child.operation for child in block.operations]
-        inside = {access for op in ops for access in nested_accesses(op)}
-        outside = {access for access in self._everything if access not in inside}
-        if not self._conflict(inside & end, outside):
+        own: set[Access] = {
+            access
+            for op in ops
+            for access in nested_accesses(op)
+            if isinstance(access, TileAccess) and block_of(access.allocation) == block
+        }
+        outside = {access for access in self._everything if access not in own}
+        if not self._conflict(own & end, outside):
             return end
         self._create(ops[-1])
         return set()
