@@ -29,7 +29,7 @@ class FuseEpilogue(Pass):
 
     A script that launches a kernel, and right after it one that reads the first one's result
     element by element (bias, activation, residual, cast), gets one kernel that stores what the
-    second does. The matrix in between is neither written nor read; results have the same bits.
+    second does. The matrix in between is neither written nor read, but rounded to its type as before.
 
     The module holds both kernels: flagc's recorder puts them there, with grids, integers and the
     storages of tensors (`flagc.ir.follow_up`), and has made sure that nobody else reads the matrix

@@ -2,7 +2,7 @@
 
 from contextlib import contextmanager
 
-from flagc.frontend.execution import Execution, parts_of
+from flagc.frontend.execution import Execution, parts_of, units_of
 from flagc.frontend.pairs import merging
 from flagc.frontend.recorder import LaunchRecorder, recording
 from flagc.pipeline.compiler import CompileRequest, compile_kernel
@@ -29,9 +29,8 @@ class NumpyExecutor:
         return Execution(grid, 0, 0, 0.0, "numpy")
 
     def call(self, launch, grid, arguments):
-        merges = any(placed.instance.merges_launches for placed in self.passes)
         parts = [(launch, grid, arguments)]
-        if launch.parts and not merges:
+        if launch not in units_of(launch, self.passes):
             parts = parts_of(launch, grid, arguments)
 
         def run():

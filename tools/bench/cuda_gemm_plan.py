@@ -13,9 +13,10 @@ from typing import Any
 
 from cuda_gemm_problems import Problem, Tile
 from flagc.errors import FlagcError
-from flagc.frontend.execution import Argument, runtime_arguments
+from flagc.frontend.execution import Argument, runtime_arguments, units_of
 from flagc.frontend.launch import Launch
 from flagc.frontend.recorder import LaunchRecorder, recording
+from flagc.ir.follow_up import Merged
 from flagc.pipeline.compiler import CompileRequest, CompileResult, cached_result, compile_kernel
 from flagc.pipeline.defaults import build_pipeline
 from flagc.pipeline.pipeline_text import PlacedPass
@@ -27,6 +28,9 @@ else:
     import tomli as tomllib
 
 TABLE = Path(__file__).with_suffix("").with_name("cuda_gemm.toml")
+
+
+_MATRIX = 2  # gemm_kernel's c_ptr
 
 
 @dataclass(frozen=True)
@@ -99,11 +103,14 @@ def recorded(
     values: Mapping[str, Any],
     passes: Sequence[PlacedPass],
 ) -> tuple[Launch, tuple[int, int, int], list[Argument]]:
-    """Return the launch that a script would make with `values`, its grid and its arguments."""
+    """Return the launch that a script would make with `values`, its grid and its arguments.
+
+    Two kernels are one launch, whether or not `passes` merge them.
+    """
     grid, constants = problem.grid_and_constants(variant.tile)
-    recorder = LaunchRecorder(target, passes=passes)
+    recorder = LaunchRecorder(target, passes=passes, merge=lambda _: Merged(_MATRIX, False))
     with recording(recorder):
-        problem.kernel[grid](**values, **constants)
+        problem.launch(grid, values, constants)
     (launch,) = recorder.launches
     everything = {**values, **constants}
     arguments = runtime_arguments(launch, [everything[n] for n in problem.kernel.arg_names])
@@ -121,8 +128,9 @@ def compile_one(target_name: str, problem: Problem, variant: Variant) -> str:
         target = target_by_name(target_name)
         passes = build_pipeline(target, variant.passes, (), ())
         launch, _, _ = recorded(target, problem, variant, problem.values("cpu"), passes)
-        options = {**launch.options, **variant.options}
-        compiled(CompileRequest(launch.source, target, options, passes))
+        for unit in units_of(launch, passes):
+            options = {**unit.options, **variant.options}
+            compiled(CompileRequest(unit.source, target, options, passes))
     except FlagcError as error:
         return str(error).splitlines()[0]
     except Exception as error:  # a pass or Triton failed in a way of its own: the row goes on

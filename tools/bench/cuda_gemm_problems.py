@@ -16,7 +16,10 @@ import triton.language as tl
 sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "examples"))
 from attention import attention_kernel
 from gemm import gemm_kernel
+from gemm_then_gelu import bias_gelu_kernel
 from layernorm import layernorm_kernel
+
+from flagc.pipeline.target import PairFunction
 
 Values = dict[str, Any]
 Tile = tuple[int, int, int]
@@ -80,8 +83,21 @@ class Problem:
 
     @property
     def kernel(self) -> Any:
-        """The JIT function."""
+        """The JIT function, or a `PairFunction` of two that are launched one after the other."""
         return _FAMILIES[self.family].kernel
+
+    def launch(
+        self, grid: tuple[int, ...], values: Mapping[str, Any], constants: Mapping[str, int]
+    ) -> None:
+        """Launch as a script does."""
+        everything = {**values, **constants}
+        if not isinstance(self.kernel, PairFunction):
+            self.kernel[grid](**everything)
+            return
+        first, second = self.kernel.parts
+        first[grid](*(everything[name] for name in first.arg_names))
+        rest = [everything[name] for name in self.kernel.arg_names[len(first.arg_names) :]]
+        second[(triton.cdiv(values["numel"], constants["BLOCK"]),)](*rest)
 
     @property
     def baseline_name(self) -> str:
@@ -95,8 +111,10 @@ class Problem:
 
     @property
     def bytes(self) -> float:
-        """The fewest bytes to and from memory: every tensor once."""
-        tensors = [v for v in self.values("meta").values() if isinstance(v, torch.Tensor)]
+        """The fewest bytes to and from memory: every tensor once, but for those in between."""
+        between = ("c_ptr", "x_ptr") if isinstance(self.kernel, PairFunction) else ()
+        values = self.values("meta").items()
+        tensors = [v for n, v in values if isinstance(v, torch.Tensor) and n not in between]
         return float(sum(t.numel() * t.itemsize for t in tensors))
 
     def values(self, device: str) -> Values:
@@ -122,8 +140,13 @@ class Problem:
         Hopper's tensor cores add products of 8-bit floats with about 14 bits, in Triton's kernel
         and in `_scaled_mm` with use_fast_accum alike; DeepSeek-V3's report (arXiv 2412.19437,
         section 3.3.2) has errors of nearly 2 % for K = 4096. Attention rounds its weights to fp16
-        before the second product and its result once: 2^-11 each, doubled.
+        before the second product and its result once: 2^-11 each, doubled. A GEMM, GELU and
+        residual by themselves round three times: 2^-11 of what is added to the residual each (times
+        1.13, GELU's largest slope, for the first), which is at most 2.4 times the larger of the
+        result and its root mean square, as residuals are below 1.4 times that.
         """
+        if self.family == "gemm-then-gelu":
+            return 8 * 2.0**-11
         if self.family == "attention":
             return 4 * 2.0**-11
         return 0.03 if self.dtype == "fp8" else None
@@ -230,6 +253,32 @@ def _gelu_expected(values: Mapping[str, Any]) -> dict[str, Any]:
     return {"c_ptr": torch.nn.functional.gelu(sums)}
 
 
+def _then_gelu_values(problem: Problem, device: str) -> Values:
+    M, N, _ = problem.sizes
+    dtype = DTYPES[problem.dtype]
+    values = _gemm_values(problem, device)
+    more = {
+        "x_ptr": values["c_ptr"],
+        "bias_ptr": _random(device, dtype, N),
+        "residual_ptr": _random(device, dtype, M, N),
+        "out_ptr": _poisoned(device, dtype, M, N),
+    }
+    return {**values, **more, "numel": M * N, "columns": N}
+
+
+def _then_gelu_shape(problem: Problem, tile: Tile | None) -> tuple[tuple[int, ...], dict[str, int]]:
+    grid, constants = _gemm_shape(problem, tile)
+    return grid, {**constants, "BLOCK": 1024}
+
+
+def _addmm_gelu_add(values: Mapping[str, Any]) -> dict[str, Any]:
+    return {"out_ptr": _addmm_gelu(values)["c_ptr"].add_(values["residual_ptr"])}
+
+
+def _then_gelu_expected(values: Mapping[str, Any]) -> dict[str, Any]:
+    return {"out_ptr": _gelu_expected(values)["c_ptr"] + values["residual_ptr"].double()}
+
+
 def _attention_values(problem: Problem, device: str) -> Values:
     heads, length, head = problem.sizes
     dtype = DTYPES[problem.dtype]
@@ -308,6 +357,15 @@ _FAMILIES = {
         _gemm_shape,
         _addmm_gelu,
         _gelu_expected,
+        _product_flops,
+    ),
+    "gemm-then-gelu": _Family(
+        PairFunction(gemm_kernel, bias_gelu_kernel),
+        "addmm, gelu, add",
+        _then_gelu_values,
+        _then_gelu_shape,
+        _addmm_gelu_add,
+        _then_gelu_expected,
         _product_flops,
     ),
     "attention": _Family(

@@ -185,7 +185,7 @@ def resources(target_name: str) -> str:
     for warps, stages, tile in ((4, 3, None), (8, 3, (128, 256, 64)), (4, 2, (64, 64, 32))):
         variant = Variant("x", "", warps, stages, tile)
         problem = Problem("gemm", (512, 512, 512), "fp16")
-        launch, _, _ = recorded(target, problem, variant, problem.values("cpu"))
+        launch, _, _ = recorded(target, problem, variant, problem.values("cpu"), ())
         options = {**launch.options, **variant.options}
         result = compile_kernel(CompileRequest(launch.source, target, options, ()))
         report = target.resources(result)

@@ -27,6 +27,7 @@ import flagc
 ROOT = Path(__file__).resolve().parents[2]
 sys.path[:0] = [str(ROOT / "examples"), str(ROOT / "tools" / "bench" / "corpus")]
 from gemm import gemm_kernel  # noqa: E402
+from gemm_then_gelu import gemm_then_gelu  # noqa: E402
 from tutorials_matmul import matmul  # noqa: E402
 
 TMA = "cp.async.bulk.tensor"
@@ -55,6 +56,15 @@ PIPELINES: list[tuple[str, bool]] = [
         False,
     ),
     ("unwrap-modulo-offsets,loads-to-descriptors{versioned=true},split-k{ways=2}", False),
+]
+
+
+# Pipelines for a script with two kernels that keep the order of sums.
+MERGED = [
+    "fuse-epilogue",
+    "fuse-epilogue,resize-tiles{y=256},loads-to-descriptors,make-persistent{group-m=8}",
+    "fuse-epilogue,resize-tiles{x=64},loads-to-descriptors{versioned=true},swizzle-program-ids",
+    "fuse-epilogue,peel-k-tail,swizzle-program-ids",
 ]
 
 
@@ -209,6 +219,37 @@ def run_pipeline(passes: str, wants_tma: bool, cases: list[Case]) -> int:
 TIMED = [(1024, 1024, 1024), (1000, 1000, 1000), (2048, 2048, 2048), (4096, 4096, 4096)]
 
 
+def check_merged() -> int:
+    """Compare a script's two launches, merged and with other passes behind, with the two apart.
+
+    Sums have the same order; what may differ is how the compiler contracts products and sums, which
+    can turn a rounding to fp16 around. Returns how many results differ by more than two units in
+    the last place, or come from launches that were not merged.
+    """
+    failed = 0
+    for passes in MERGED:
+        other = 0
+        for case in (Case(512, 512, 128), Case(500, 300, 200), Case(1000, 999, 65)):
+            sizes = (case.m, case.k), (case.k, case.n), (case.n,), (case.m, case.n)
+            given = [torch.randn(size, dtype=case.dtype, device="cuda") for size in sizes]
+            with flagc.use("cuda", "") as apart:
+                expected = gemm_then_gelu(*given)
+            with flagc.use("cuda", passes) as merged:
+                found = gemm_then_gelu(*given)
+            names = [
+                [launch.source.name for launch in s.recorder.launches] for s in (apart, merged)
+            ]
+            is_merged = [len(found_names) for found_names in names] == [2, 1]
+            limit = 2**-9 * (expected.abs().float() + 1)
+            is_right = bool(((found.float() - expected.float()).abs() <= limit).all())
+            other += int((found != expected).sum())
+            if not is_right or not is_merged:
+                failed += 1
+                print(f"  {'WRONG' if is_merged else 'NOT MERGED'}: {case} {names[1]}")
+        print(f"{failed:4} failed, merged, {other} numbers with other bits  '{passes}'")
+    return failed
+
+
 def time_pipelines() -> None:
     print("TFLOP/s of gemm_kernel, 128x128x64, fp16 (median of 20 calls)")
     for passes, _ in PIPELINES:
@@ -244,6 +285,8 @@ def main() -> int:
     cases = FIXED + [random_case(source) for _ in range(arguments.cases)]
     chosen = [entry for entry in PIPELINES if arguments.only in entry[0]]
     failed = sum(run_pipeline(passes, tma, cases) for passes, tma in chosen)
+    if arguments.only in "fuse-epilogue":
+        failed += check_merged()
     if arguments.time:
         time_pipelines()
     print("all right" if not failed else f"{failed} FAILED")

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 if TYPE_CHECKING:
     from flagc.frontend.launch import Launch
+    from flagc.pipeline.pipeline_text import PlacedPass
 
 
 @dataclass(frozen=True)
@@ -104,6 +105,12 @@ def runtime_arguments(launch: Launch, values: Sequence[Any]) -> list[Argument]:
         for name, value in zip(names, values, strict=True)
         if source.signature[name] != "constexpr"
     ]
+
+
+def units_of(launch: Launch, passes: Sequence[PlacedPass]) -> Sequence[Launch]:
+    """Return what is compiled for a launch: itself, or its two parts if none of `passes` merges."""
+    merges = any(placed.instance.merges_launches for placed in passes)
+    return (launch,) if merges or not launch.parts else launch.parts
 
 
 def parts_of(

@@ -166,6 +166,8 @@ def test_every_row_of_the_table_is_well_formed() -> None:
     [
         ("fp8", (256, 128, 128), "fp8", "fp8-256-k128-s4"),
         ("gelu", (256, 128, 64), "fp16", "gelu-128-s4"),
+        ("gemm-then-gelu", (256, 128, 64), "fp16", "fused-128-s4"),
+        ("gemm-then-gelu", (100, 90, 64), "fp16", "two-kernels-256-s3"),
         ("attention", (2, 200, 64), "fp16", "attention-swizzle"),
         ("layernorm", (8, 1000), "fp16", "rows"),
         ("gemm", (96, 80, 64), "bf16", "small-tiles"),
@@ -182,7 +184,12 @@ def test_kernels_of_all_families_compile(
 
 @pytest.mark.parametrize(
     ("family", "sizes"),
-    [("gelu", (48, 40, 32)), ("attention", (2, 50, 16)), ("layernorm", (8, 50))],
+    [
+        ("gelu", (48, 40, 32)),
+        ("gemm-then-gelu", (48, 40, 32)),
+        ("attention", (2, 50, 16)),
+        ("layernorm", (8, 50)),
+    ],
 )
 def test_baselines_do_what_the_references_say(
     family: str, sizes: tuple[int, ...], monkeypatch: pytest.MonkeyPatch

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from flagc.errors import EnvironmentProblem, KernelError, UsageError
-from flagc.frontend.execution import Argument, Execution, parts_of
+from flagc.frontend.execution import Argument, Execution, parts_of, units_of
 from flagc.frontend.launch import Launch
 from flagc.pipeline.compiler import CompileRequest, CompileResult
 from flagc.pipeline.pipeline_text import PlacedPass
@@ -74,7 +74,7 @@ class CudaExecutor:
 
     def prepare(self, launch: Launch) -> None:
         """Compile a launch; see `flagc.frontend.execution.Executor`."""
-        for part in self._compiled(launch):
+        for part in units_of(launch, self.passes):
             self.image(part)
 
     def execute(
@@ -103,7 +103,7 @@ class CudaExecutor:
         """
         import torch
 
-        if launch not in self._compiled(launch):
+        if launch not in units_of(launch, self.passes):
             calls = [self.call(*part) for part in parts_of(launch, grid, arguments)]
 
             def enqueue_all() -> None:
@@ -119,11 +119,6 @@ class CudaExecutor:
             image.launch(driver, grid, arguments, stream, torch_scratch)
 
         return enqueue
-
-    def _compiled(self, launch: Launch) -> Sequence[Launch]:
-        """Return what is compiled for a launch: itself, or its two parts if no pass merges them."""
-        merges = any(placed.instance.merges_launches for placed in self.passes)
-        return (launch,) if merges or not launch.parts else launch.parts
 
     def image(self, launch: Launch) -> KernelImage:
         """Return the compiled kernel of `launch`, from this executor's memory where possible."""
