@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from flagc.ir.analysis.accesses import Access, Refused, describe
 from flagc.ir.analysis.index_values import IndexValues, NotAffine
 from flagc.ir.analysis.launch_formulas import LaunchFormulas
-from flagc.ir.analysis.matrix_positions import Positions
+from flagc.ir.analysis.matrix_positions import Positions, Uncovered
 from flagc.ir.analysis.memory_effects import accesses_of
 from flagc.ir.analysis.stored_tile import StoredTile, stored_tile
 from flagc.ir.analysis.tensor_axes import nested_ops
@@ -29,7 +29,7 @@ class FuseEpilogue(Pass):
 
     A script that launches a kernel, and right after it one that reads the first one's result
     element by element (bias, activation, residual, cast), gets one kernel that stores what the
-    second does. The matrix in between is neither written nor read, but rounded to its type as before.
+    second does. The matrix in between is neither written nor read; it is rounded as before.
 
     The module holds both kernels: flagc's recorder puts them there, with grids, integers and the
     storages of tensors (`flagc.ir.follow_up`), and has made sure that nobody else reads the matrix
@@ -113,25 +113,62 @@ def _merge(module: Module, first: Operation, second: Operation, follow_up: Follo
         return follow_up.second.place(pointer) == matrix
 
     load = _load_of_matrix(values, second, is_matrix)
-    positions = Positions(values, load, tile, LaunchFormulas(follow_up.second.grid, known))
-    writer = EpilogueWriter(module, values, tile, positions, is_matrix)
-    try:
-        stores = _stores(second)
-        for op in stores:
-            access = describe(values, op)
-            if isinstance(access, Refused):
-                raise NotAffine(access.at, access.reason)
-            positions.check_coverage(access)
-        writer.write(stores)
-        _check_memory(first, follow_up, _base(values, store), writer, positions)
-    except NotAffine:
-        writer.undo()
-        raise
+    numbers = LaunchFormulas(follow_up.second.grid, known)
+
+    def attempt(counted: bool) -> EpilogueWriter:
+        positions = Positions(values, load, tile, numbers, counted=counted)
+        writer = EpilogueWriter(module, values, tile, positions, is_matrix)
+        try:
+            _write(values, second, writer, positions)
+            _check_memory(first, follow_up, _base(values, store), writer, positions)
+        except NotAffine as problem:
+            writer.undo()
+            raise _Late(problem.op, problem.reason) from problem
+        return writer
+
+    writer = _first_that_works(attempt, (True, False) if len(load.dimensions) == 1 else (False,))
     _take_arguments(module, first, second)
     in_place = any(follow_up.second.place(reach.base) == matrix for reach in writer.stores)
     mark_merged(module, first, Merged(_base(values, store).arg_number, in_place))
     second.erase()
     return tile
+
+
+class _Late(NotAffine):
+    """What the second kernel's lanes are is understood, but not all that it does."""
+
+
+def _first_that_works(
+    attempt: Callable[[bool], EpilogueWriter], choices: Sequence[bool]
+) -> EpilogueWriter:
+    """Return the first attempt that works.
+
+    Raises:
+        NotAffine: none does; of the one that was understood best.
+    """
+    problems: list[NotAffine] = []
+    for choice in choices:
+        try:
+            return attempt(choice)
+        except NotAffine as problem:
+            problems.append(problem)
+    for kind in (_Late, Uncovered, NotAffine):
+        for found in problems:
+            if isinstance(found, kind):
+                raise found
+    raise AssertionError("there is a choice")
+
+
+def _write(
+    values: IndexValues, second: Operation, writer: EpilogueWriter, positions: Positions
+) -> None:
+    stores = _stores(second)
+    for op in stores:
+        access = describe(values, op)
+        if isinstance(access, Refused):
+            raise NotAffine(access.at, access.reason)
+        positions.check_coverage(access)
+    writer.write(stores)
 
 
 def _integers(function: Operation, numbers: LaunchNumbers) -> dict[Value, int]:

@@ -188,8 +188,10 @@ class Pairing(TorchDispatchMode):  # type: ignore[misc]
             if again is None:
                 continue
             name = skipped.made.launch.source.name
-            note = f"{by} needs the result of '{name}' itself, which was launched once more for it"
-            skipped.pair.note = note
+            _note(
+                skipped.pair,
+                f"{by} needs the result of '{name}' itself, which was launched once more for it",
+            )
             self._pairs[_key(skipped.pair.source)] = f"{by} needs the first kernel's result"
             self._take(again.launch, again.grid, again.arguments)
 
@@ -209,7 +211,7 @@ class Pairing(TorchDispatchMode):  # type: ignore[misc]
         found = self._pairs[key]
         if isinstance(found, Launch):
             return found
-        second.launch.note = f"not merged into '{first.launch.source.name}': {found}"
+        _note(second.launch, f"not merged into '{first.launch.source.name}': {found}")
         return None
 
     def _tried(self, source: PairSource, first: _Made, second: _Made) -> Launch | str:
@@ -268,6 +270,11 @@ def merging(
         return Merged(**result.metadata[MERGED])
 
     return merge
+
+
+def _note(launch: Launch, text: str) -> None:
+    if text not in launch.note:
+        launch.note = "; ".join(filter(None, [launch.note, text]))
 
 
 def _names(source: PairSource) -> list[str]:

@@ -52,6 +52,7 @@ class LaunchRecorder:
         self.passes = passes
         self.executor = executor
         self.launches: list[Launch] = []
+        self.made: list[Launch] = []  # as the script made them, before any are merged
         self.autotune_config = autotune_config
         self.functions: set[Any] = set()
         self.pairing = Pairing(self._take, merge) if merge is not None else None
@@ -78,6 +79,8 @@ class LaunchRecorder:
             if launch not in self._tried:
                 self._tried.append(launch)
             return
+        if launch not in self.made:
+            self.made.append(launch)
         if grid is None:
             self._note(launch)
             return
@@ -256,11 +259,11 @@ def recording(recorder: LaunchRecorder) -> Iterator[None]:
     def run_autotuned(autotuner: Any, *arguments: Any, **named: Any) -> Any:
         if len(autotuner.configs) < 2:
             return original_run(autotuner, *arguments, **named)
-        known = list(recorder.launches)
+        known = list(recorder.made)
         with recorder.trying_configs() as tried:
             original_run(autotuner, *arguments, **named)
         result = original_run(autotuner, *arguments, **named)  # from the autotuner's cache
-        for launch in recorder.launches:
+        for launch in recorder.made:
             if launch not in known and launch in tried:
                 _note_configs(launch, tried, autotuner, recorder.autotune_config)
         return result

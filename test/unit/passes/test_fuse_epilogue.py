@@ -88,6 +88,15 @@ def test_a_program_for_each_row():
     assert_same(second, [first, ((M,), arguments)])
 
 
+def test_rows_as_long_as_a_program():
+    """The lanes count the elements as well, but the program's number is needed as the row's."""
+    first, c = product(M, 16, K)
+    types = "*fp16 *fp32 *fp32 *fp32 i32 i32 i32 fp32"
+    second = lowered(kernels.by_rows, types, {"BLOCK": 16})
+    arguments = [c, numbers(16), numbers(M), np.zeros((M, 16), np.float32), 16, 16, 16, 0.75]
+    assert_same(second, [first, ((M,), arguments)])
+
+
 def test_blocks_of_their_own_size():
     first, c = product(pitch=25)
     types = "*fp16 *fp16 *fp32 *fp32 i32 i32 i32 i32 i32"

@@ -34,19 +34,28 @@ class _Coordinate:
         return coordinate - self.formula.without(self.pivot)
 
 
-class _Uncovered(NotAffine):
+class Uncovered(NotAffine):
     """Lanes are understood, but are too few or too many."""
 
 
 class Positions:
     """The lanes of a kernel that loads the matrix of `tile` by `load`.
 
+    With `counted` they are taken to count the elements, else to be columns of rows. A kernel may be
+    both, with a program of as many lanes as there are columns.
+
     Raises:
         NotAffine: the lanes of this launch are not the elements of the matrix, each once.
     """
 
     def __init__(
-        self, values: IndexValues, load: Access, tile: StoredTile, numbers: LaunchFormulas
+        self,
+        values: IndexValues,
+        load: Access,
+        tile: StoredTile,
+        numbers: LaunchFormulas,
+        *,
+        counted: bool,
     ) -> None:
         self._values = values
         self._tile = tile
@@ -55,17 +64,9 @@ class Positions:
         self._linear = values.scalar(load.op.results[0])
         if len(load.dimensions) not in (1, 2) or any(d.wrap for d in load.dimensions):
             raise NotAffine(load.op, "the matrix is not loaded in plain blocks")
-        problems = []
-        self._coordinates: dict[Symbol, tuple[_Coordinate, Affine]] = {}
-        for ways in (self._counted, self._by_rows):
-            try:
-                self._coordinates = ways(load)
-                self.check_coverage(load)
-                return
-            except NotAffine as problem:
-                problems.append(problem)
-        uncovered = [problem for problem in problems if isinstance(problem, _Uncovered)]
-        raise (uncovered or problems)[0 if len(load.dimensions) == 1 else -1]
+        coordinates = self._counted if counted else self._by_rows
+        self._coordinates: dict[Symbol, tuple[_Coordinate, Affine]] = coordinates(load)
+        self.check_coverage(load)
 
     def of(self, formula: Affine, frame: Frame) -> Affine:
         """Return a formula of lanes and programs as one of `row` and `column`.
@@ -144,7 +145,7 @@ class Positions:
         if len(starts) == 1:
             wanted = (wanted[0] * wanted[1],)  # type: ignore[assignment]
         if covers_once(starts, ends, blocks) != wanted:
-            raise _Uncovered(
+            raise Uncovered(
                 access.op,
                 f"its lanes are not the {'x'.join(map(str, self._tile.size))} elements that the "
                 "first kernel stores, each once",
