@@ -1,4 +1,4 @@
-"""GEMM as the vendor compiles it, on the emulated AI Core, against float64."""
+"""GEMM as the vendor and as flagc compile it, on the emulated AI Core, against float64."""
 
 from __future__ import annotations
 
@@ -22,29 +22,45 @@ SHAPES = [
     pytest.param((1000, 1001, 999), marks=pytest.mark.slow),
 ]
 ORDERS = ["NN", "TN", "NT", "TT"]
+PIPELINES = ["vendor", "flagc"]
 KINDS = [("fp16", "fp16"), ("bf16", "bf16"), ("fp32", "fp32"), ("i8", "i32")]
 
 
 @pytest.mark.parametrize("shape", SHAPES)
 @pytest.mark.parametrize("order", ORDERS)
 @pytest.mark.parametrize("kinds", KINDS, ids=lambda kinds: kinds[0])
-def test_products(kinds: tuple[str, str], order: str, shape: tuple[int, int, int]) -> None:
-    Gemm(*kinds, order).check(*shape)
+@pytest.mark.parametrize("pipeline", PIPELINES)
+def test_products(
+    pipeline: str, kinds: tuple[str, str], order: str, shape: tuple[int, int, int]
+) -> None:
+    Gemm(*kinds, order, pipeline=pipeline).check(*shape)
 
 
 @pytest.mark.parametrize("order", ORDERS)
 @pytest.mark.parametrize("kinds", KINDS, ids=lambda kinds: kinds[0])
-def test_rows_that_lie_apart(kinds: tuple[str, str], order: str) -> None:
-    Gemm(*kinds, order).check(70, 95, 83, pad=13)
+@pytest.mark.parametrize("pipeline", PIPELINES)
+def test_rows_that_lie_apart(pipeline: str, kinds: tuple[str, str], order: str) -> None:
+    Gemm(*kinds, order, pipeline=pipeline).check(70, 95, 83, pad=13)
+
+
+@pytest.mark.parametrize("tile", [(16, 16, 32), (128, 256, 64), (128, 64, 256), (32, 256, 128)])
+@pytest.mark.parametrize("kinds", KINDS, ids=lambda kinds: kinds[0])
+@pytest.mark.parametrize("order", ["NN", "TT"])
+def test_tiles(kinds: tuple[str, str], order: str, tile: tuple[int, int, int]) -> None:
+    """Also those of which a part of K at a time goes through L0A and L0B."""
+    case = Gemm(*kinds, order, tile, pipeline="flagc")
+    for shape in [(1, 1, 1), (200, 300, 100), (150, 257, 0), (33, 260, 513)]:
+        case.check(*shape)
 
 
 @pytest.mark.parametrize("order", ORDERS)
 @pytest.mark.parametrize("kind", ["fp16", "fp32"])
-def test_small_integers_are_exact_in_every_order(kind: str, order: str) -> None:
+@pytest.mark.parametrize("pipeline", PIPELINES)
+def test_small_integers_are_exact_in_every_order(pipeline: str, kind: str, order: str) -> None:
     m, n, k = 70, 95, 83
     a, b = (torch.randint(-3, 4, size).to(DTYPES[kind]) for size in ((m, k), (k, n)))
     storage, c = guarded(m, n)
-    Gemm(kind, "fp32", order).run(a, b, c)
+    Gemm(kind, "fp32", order, pipeline=pipeline).run(a, b, c)
     assert torch.equal(c, a.float() @ b.float())
     assert untouched(storage, c)
 
@@ -54,6 +70,14 @@ def test_small_integers_are_exact_in_every_order(kind: str, order: str) -> None:
 def test_epilogues(kind: str, epilogue: str) -> None:
     case = Gemm(kind, kind, epilogue=epilogue, tile=(64, 128, 64))
     for shape in [(1, 1, 1), (33, 17, 70), (129, 65, 130), (200, 100, 300)]:
+        case.check(*shape)
+
+
+@pytest.mark.parametrize("epilogue", ["bias", "bias+relu"])
+@pytest.mark.parametrize("kind", ["fp16", "fp32"])
+def test_epilogues_on_the_cube(kind: str, epilogue: str) -> None:
+    case = Gemm(kind, kind, epilogue=epilogue, tile=(64, 128, 64), pipeline="flagc")
+    for shape in [(1, 1, 1), (33, 17, 70), (129, 65, 130), (200, 100, 300), (20, 30, 0)]:
         case.check(*shape)
 
 

@@ -99,7 +99,9 @@ def _follow(one: Sum, user: Operation, number: int) -> Refused | None:
             value = user.regions[0].blocks[0].arguments[number - 2]
         else:
             if not loops or (user.parent.operation, number) != loops[-1]:
-                return Refused(user, user, "the sum leaves the place where it is carried")
+                return Refused(
+                    one.first, one.first, "the loop carries more than products that are added up"
+                )
             loop, carried = loops.pop()
             one.steps.append((loop, carried))
             value = loop.results[carried]
