@@ -14,6 +14,7 @@ or `numpy()` handed to foreign code, without an op of PyTorch before.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -48,11 +49,12 @@ _SHAPE_ONLY = frozenset(
 
 @dataclass(frozen=True)
 class _Made:
-    """A launch as the script made it."""
+    """A launch as the script made it; `stream` is torch's current one, where there is a GPU."""
 
     launch: Launch
     grid: Grid
     arguments: Sequence[Argument]
+    stream: Any = None
 
     def places(self) -> list[tuple[int, int] | None]:
         """Return where each pointer points: its storage's address, and bytes from there."""
@@ -136,7 +138,7 @@ class Pairing(TorchDispatchMode):  # type: ignore[misc]
 
     def launched(self, launch: Launch, grid: Grid, arguments: Sequence[Argument]) -> None:
         """Take notice of a launch, and record or execute it now or later."""
-        made = _Made(launch, grid, arguments)
+        made = _Made(launch, grid, arguments, _stream())
         with _disable_current_modes():
             held, self._held = self._held, None
             if held is not None:
@@ -160,7 +162,8 @@ class Pairing(TorchDispatchMode):  # type: ignore[misc]
 
     def _run(self, made: _Made) -> None:
         self._bring_back(lambda skipped: skipped.needed_by(made.storages()), "another launch")
-        self._take(made.launch, made.grid, made.arguments)
+        with _current(made.stream):
+            self._take(made.launch, made.grid, made.arguments)
 
     def _before_op(self, function: Any, args: Any, kwargs: Mapping[str, Any]) -> None:
         if self._held is None and not self._skipped:
@@ -193,12 +196,15 @@ class Pairing(TorchDispatchMode):  # type: ignore[misc]
                 f"{by} needs the result of '{name}' itself, which was launched once more for it",
             )
             self._pairs[_key(skipped.pair.source)] = f"{by} needs the first kernel's result"
-            self._take(again.launch, again.grid, again.arguments)
+            with _current(again.stream):
+                self._take(again.launch, again.grid, again.arguments)
 
     def _pair_of(self, first: _Made, second: _Made) -> Launch | None:
         """Return the launch that stands for two, None if they are not merged."""
         shared = {place for place in first.places() if place} & {*second.places()}
         if not shared or not second.is_plain() or 0 in second.grid or _is_capturing():
+            return None
+        if first.stream != second.stream:
             return None
         source = PairSource(
             first.launch.source,  # type: ignore[arg-type]
@@ -243,7 +249,7 @@ class Pairing(TorchDispatchMode):  # type: ignore[misc]
             self._skipped = [
                 s for s in self._skipped if (s.pair, s.storage) != (pair, skipped.storage)
             ]
-        self._run(_Made(pair, first.grid, arguments))
+        self._run(_Made(pair, first.grid, arguments, second.stream))
         if skipped is not None:
             self._skipped.append(skipped)
 
@@ -386,6 +392,15 @@ def _written(function: Any, args: Any, kwargs: Mapping[str, Any]) -> set[int]:
             ]
         )
     return {address for leaf in leaves if (address := _address(leaf)) is not None}
+
+
+def _stream() -> Any:
+    return torch.cuda.current_stream() if torch.cuda.is_available() else None
+
+
+def _current(stream: Any) -> AbstractContextManager[Any]:
+    """Make a launch's stream the current one, if it is not: a launch may be made later."""
+    return nullcontext() if stream in (None, _stream()) else torch.cuda.stream(stream)
 
 
 def _is_capturing() -> bool:
