@@ -141,15 +141,23 @@ def _row_axis(ids: list[Operation]) -> int:
 def _tile_counts(build: Builder, plan: LaunchPlan, grid: tuple[Value, ...]) -> list[Value]:
     """Return how many tiles there are along each axis, as `LaunchPlan.tiles` has it."""
     counts = []
-    for size, old, new in zip(grid, plan.old_blocks, plan.new_blocks, strict=True):
-        if old % new == 0:
-            factor = build.constant(old // new, "i32")
-            counts.append(size if old == new else build.muli(size, factor))
-            continue
-        length = build.muli(size, build.constant(old, "i32"))
-        rounded = build.addi(length, build.constant(new - 1, "i32"))
-        counts.append(build.divsi(rounded, build.constant(new, "i32")))
+    for axis, (old, new) in enumerate(zip(plan.old_blocks, plan.new_blocks, strict=True)):
+        count = _tile_count(build, grid[axis], old, new)
+        if plan.limits[axis]:
+            limit = build.constant(plan.limits[axis], "i32")
+            count = build.binary("arith.minsi", count, limit)
+        counts.append(count)
     return counts
+
+
+def _tile_count(build: Builder, size: Value, old: int, new: int) -> Value:
+    if old == new:
+        return size
+    if old % new == 0:
+        return build.muli(size, build.constant(old // new, "i32"))
+    length = build.muli(size, build.constant(old, "i32"))
+    rounded = build.addi(length, build.constant(new - 1, "i32"))
+    return build.divsi(rounded, build.constant(new, "i32"))
 
 
 def _linear_program(build: Builder) -> tuple[Value, Value]:

@@ -207,6 +207,9 @@ class Program:
                 result[index] = output
         return results
 
+    def split(self, op, inputs):
+        return [inputs[0][..., 0], inputs[0][..., 1]]
+
     def addptr(self, op, inputs):
         pointee = PointerType.of(element_of(op.results[0]))
         size = dtype_of(pointee.pointee).itemsize
@@ -221,6 +224,7 @@ _HANDLERS = {
     "tt.load": Program.load,
     "tt.store": Program.store,
     "tt.addptr": Program.addptr,
+    "tt.split": Program.split,
     "tt.atomic_rmw": Program.atomic_add,
     "gpu.barrier": lambda self, op, _: [],
     "ttg.barrier": lambda self, op, _: [],

@@ -5,13 +5,13 @@
 // RUN: not flagc-opt %s --passes make-persistent{group-m=-1} 2>&1 | filecheck %s --check-prefix NEGATIVE
 
 // FLATTEN: tt.flatten
-// SM90: flagc_launch = array<i32: 1, 1, 1, 1, 1, 1, 132, 1, 0>
-// ASCEND: flagc_launch = array<i32: 1, 1, 1, 1, 1, 1, 48, 1, 0>
+// SM90: flagc_launch = array<i32: 1, 1, 1, 1, 1, 1, 132, 1, 0, 0, 0, 0>
+// ASCEND: flagc_launch = array<i32: 1, 1, 1, 1, 1, 1, 48, 1, 0, 0, 0, 0>
 // NEGATIVE: programs and group-m must not be negative
 
 // The grid comes behind the arguments; what is the same for all tiles stays before the loop.
 // CHECK-LABEL: @scale
-// CHECK-SAME: %[[X:.*]]: i32, %[[Y:.*]]: i32, %[[Z:.*]]: i32) attributes {flagc_launch = array<i32: 1, 1, 1, 1, 1, 1, 4, 1, 0>
+// CHECK-SAME: %[[X:.*]]: i32, %[[Y:.*]]: i32, %[[Z:.*]]: i32) attributes {flagc_launch = array<i32: 1, 1, 1, 1, 1, 1, 4, 1, 0, 0, 0, 0>
 // CHECK-DAG: %[[ME:.*]] = tt.get_program_id x
 // CHECK-DAG: %[[PROGRAMS:.*]] = tt.get_num_programs x
 // CHECK: tt.make_range

@@ -7,7 +7,7 @@
 
 // The grid's end masks what the script has no program for; hints on the old block go.
 // LARGER-LABEL: @twice
-// LARGER-SAME: %[[GRID:[a-z0-9]*]]: i32, %{{[a-z0-9]*}}: i32, %{{[a-z0-9]*}}: i32) attributes {flagc_launch = array<i32: 16, 1, 1, 32, 1, 1, 0, 1, 0>
+// LARGER-SAME: %[[GRID:[a-z0-9]*]]: i32, %{{[a-z0-9]*}}: i32, %{{[a-z0-9]*}}: i32) attributes {flagc_launch = array<i32: 16, 1, 1, 32, 1, 1, 0, 1, 0, 0, 0, 0>
 // LARGER: %[[PID:.*]] = tt.get_program_id x
 // LARGER: %[[END:.*]] = arith.muli %[[GRID]], %{{.*}} : i32
 // LARGER: arith.cmpi slt, %{{.*}}, %{{.*}} : tensor<32xi32>
@@ -17,7 +17,7 @@
 // LARGER: tt.store %{{[^,]*}}, %{{[^,]*}}, %{{[^,]*}} : tensor<32x!tt.ptr<i32>>
 
 // SMALLER-LABEL: @twice
-// SMALLER-SAME: flagc_launch = array<i32: 16, 1, 1, 8, 1, 1, 0, 1, 0>
+// SMALLER-SAME: flagc_launch = array<i32: 16, 1, 1, 8, 1, 1, 0, 1, 0, 0, 0, 0>
 // SMALLER-NOT: arith.cmpi
 // SMALLER: dense<2> : tensor<8xi32>
 // SMALLER: %[[EIGHT:.*]] = arith.constant 8 : i32

@@ -7,7 +7,7 @@
 
 // CHECK-LABEL: @square
 // CHECK-SAME: %{{[a-z0-9]*}}: !tt.ptr<f32> {tt.divisibility = 16 : i32}, %{{[a-z0-9]*}}: !tt.ptr<i32> {tt.divisibility = 16 : i32})
-// CHECK-SAME: flagc_launch = array<i32: 1, 1, 1, 1, 1, 1, 0, 3, 1024>
+// CHECK-SAME: flagc_launch = array<i32: 1, 1, 1, 1, 1, 1, 0, 3, 1024, 0, 0, 0>
 // CHECK: %[[END:.*]] = arith.minsi
 // CHECK: %[[SUM:.*]] = scf.for %{{.*}} = %{{.*}} to %[[END]]
 // CHECK: tt.store %{{.*}}, %[[SUM]]

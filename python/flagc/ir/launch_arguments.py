@@ -20,7 +20,8 @@ def plan_of(function: Operation) -> LaunchPlan | None:
         return None
     numbers = [int(number) for number in function.attributes[METADATA]]
     old, new, rest = numbers[:_AXES], numbers[_AXES : 2 * _AXES], numbers[2 * _AXES :]
-    return LaunchPlan(tuple(old), tuple(new), *rest)  # type: ignore[arg-type]
+    programs, ways, workspace, *limits = rest
+    return LaunchPlan(tuple(old), tuple(new), programs, ways, workspace, tuple(limits))  # type: ignore[arg-type]
 
 
 def set_plan(module: Module, function: Operation, plan: LaunchPlan) -> None:
@@ -30,8 +31,8 @@ def set_plan(module: Module, function: Operation, plan: LaunchPlan) -> None:
         add_arguments(module, function, _GRID)
     if plan.workspace and not (before and before.workspace):
         add_arguments(module, function, _MEMORY)
-    parts = (*plan.old_blocks, *plan.new_blocks, plan.programs, plan.ways, plan.workspace)
-    numbers = ", ".join(map(str, parts))
+    parts = (plan.programs, plan.ways, plan.workspace)
+    numbers = ", ".join(map(str, (*plan.old_blocks, *plan.new_blocks, *parts, *plan.limits)))
     function.attributes[METADATA] = module.attribute(f"array<i32: {numbers}>")
 
 

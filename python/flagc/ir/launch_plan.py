@@ -28,6 +28,7 @@ class LaunchPlan:
             0 means one program for each tile.
         ways: so many programs share each tile; neighbours along axis 0 do.
         workspace: bytes of the workspace for each program that is launched.
+        limits: by axis, there are at most so many tiles; 0 means as many as the grid has.
     """
 
     old_blocks: Grid = (1, 1, 1)
@@ -35,6 +36,7 @@ class LaunchPlan:
     programs: int = 0
     ways: int = 1
     workspace: int = 0
+    limits: Grid = (0, 0, 0)
 
     def with_block(self, axis: int, old: int, new: int) -> LaunchPlan:
         """Return the plan in which tiles of `axis` are `new` long instead of `old`."""
@@ -44,10 +46,9 @@ class LaunchPlan:
 
     def tiles(self, grid: Grid) -> Grid:
         """Return how many tiles there are along each axis when the script's grid is `grid`."""
-        x, y, z = (
-            -(-size * old // new)
-            for size, old, new in zip(grid, self.old_blocks, self.new_blocks, strict=True)
-        )
+        blocks = zip(grid, self.old_blocks, self.new_blocks, self.limits, strict=True)
+        counts = ((-(-size * old // new), limit) for size, old, new, limit in blocks)
+        x, y, z = (min(count, limit) if limit else count for count, limit in counts)
         return x, y, z
 
     def launched(self, grid: Grid) -> Grid:
@@ -71,6 +72,7 @@ class LaunchPlan:
             "programs": self.programs,
             "ways": self.ways,
             "workspace": self.workspace,
+            "limits": list(self.limits),
         }
 
     @classmethod
@@ -78,4 +80,4 @@ class LaunchPlan:
         """Return the plan that `describe` described."""
         old, new = (tuple(description[name]) for name in ("old_blocks", "new_blocks"))
         numbers = (description[name] for name in ("programs", "ways", "workspace"))
-        return cls(old, new, *numbers)
+        return cls(old, new, *numbers, tuple(description["limits"]))

@@ -78,7 +78,7 @@ def plan(facts: Facts, access: Access) -> DescriptorPlan:
     loops = enclosing_loops(access.op)
     order = _order(access)
     dimensions = [access.dimensions[dim] for dim in order]
-    limits = [_limit(facts, dimension) for dimension in dimensions]
+    limits = [_limit(facts, dimension, loops) for dimension in dimensions]
     starts = [_start(facts, limit) for limit in limits]
     offset = access.offset
     for start, dimension in zip(starts, dimensions, strict=True):
@@ -155,8 +155,12 @@ def _order(access: Access) -> list[int]:
     return order
 
 
-def _limit(facts: Facts, dimension: Dimension) -> Affine | None:
-    """Return below which lane the dimension is valid; None where all lanes are."""
+def _limit(facts: Facts, dimension: Dimension, loops: list[Operation]) -> Affine | None:
+    """Return below which lane the dimension is valid; None where all lanes are.
+
+    A bound that always holds still tells the tensor's size, so that one descriptor does for all
+    tiles.
+    """
     if any(not facts.is_non_negative(-bound.limit) for bound in dimension.lower):
         raise NoDescriptor("its mask has a lower bound")
     limits = [
@@ -165,7 +169,13 @@ def _limit(facts: Facts, dimension: Dimension) -> Affine | None:
         if not facts.is_non_negative(bound.limit - dimension.size)
     ]
     limits = list(dict.fromkeys(limits))
-    return _least(facts, limits) if limits else None
+    if limits:
+        return _least(facts, limits)
+    for limit in (bound.limit for bound in dimension.upper):
+        size = limit + _start(facts, limit)
+        if not any(_varies(symbol, loops) for symbol in size.all_symbols()):
+            return limit
+    return None
 
 
 def _least(facts: Facts, limits: list[Affine]) -> Affine:

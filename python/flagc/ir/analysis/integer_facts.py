@@ -20,6 +20,7 @@ from flagc.ir.analysis import affine
 from flagc.ir.analysis.affine import Affine, Symbol, Symbols
 from flagc.ir.analysis.index_values import IndexValues
 from flagc.ir.analysis.integer_ranges import numeric_range
+from flagc.ir.launch_arguments import plan_of
 from flagc.ir.module import Operation, Value, defining_op
 
 # Grids of CUDA and Ascend have at most 2^31 - 1 programs along an axis.
@@ -177,7 +178,8 @@ class Facts:
         if op is not None:
             if op.name not in ("tt.get_program_id", "tt.get_num_programs"):
                 return []
-            known = self._grid[op.attributes["axis"].value]
+            axis = op.attributes["axis"].value
+            known = self._grid[axis] or _planned_programs(op, axis)
             last = (known or _LARGEST_GRID) - (op.name == "tt.get_program_id")
             return [Affine.constant(last)]
         loop = _counted_loop(value)
@@ -222,6 +224,16 @@ class Facts:
                 function.name == "tt.func" and is_integer and _is_divided(argument)
             )
         return self._sizes[argument]
+
+
+def _planned_programs(op: Operation, axis: int) -> int:
+    """Return how many programs the launch plan allows along an axis, 0 where it does not say."""
+    function = op
+    while function.name != "tt.func":
+        function = function.parent.operation
+    plan = plan_of(function)
+    # Later, program ids no longer number tiles.
+    return plan.limits[axis] if plan and plan.ways == 1 and not plan.programs else 0
 
 
 def _counted_loop(value: Value) -> Operation | None:

@@ -23,7 +23,7 @@ Key = tuple[Any, ...]
 
 # Ops that can be made anew for a part of an axis, from scalars alone.
 SOURCES = frozenset({"tt.make_range", "tt.splat", "arith.constant"})
-_ELEMENTWISE = frozenset(
+ELEMENTWISE = frozenset(
     {
         "tt.addptr", "tt.atomic_cas", "tt.atomic_rmw", "tt.bitcast", "tt.clampf",
         "tt.elementwise_inline_asm", "tt.extern_elementwise", "tt.fp_to_fp", "tt.int_to_ptr",
@@ -173,7 +173,7 @@ class TensorAxes:
         handler = _HANDLERS.get(name)
         if handler is not None:
             handler(self, op)
-        elif name in _ELEMENTWISE or (name.startswith(("arith.", "math.")) and name not in SOURCES):
+        elif name in ELEMENTWISE or (name.startswith(("arith.", "math.")) and name not in SOURCES):
             self._elementwise(op)
         elif name not in SOURCES:
             self._refuse(op, f"'{name}' needs the whole of it")
