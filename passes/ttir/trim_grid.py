@@ -50,8 +50,8 @@ class TrimGrid(Pass):
             context.remark(ends.op, f"not applied: {ends.reason}")
             return
         plan = plan_of(function) or LaunchPlan()
-        limits = tuple(max(ends[axis], 1) if axis in ends else 0 for axis in range(3))
-        set_plan(module, function, replace(plan, limits=limits))
+        x, y, z = (max(ends[axis], 1) if axis in ends else 0 for axis in range(3))
+        set_plan(module, function, replace(plan, limits=(x, y, z)))
         context.statistic("axes trimmed", len(ends))
 
 

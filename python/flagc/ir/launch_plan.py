@@ -78,6 +78,7 @@ class LaunchPlan:
     @classmethod
     def of(cls, description: Mapping[str, Any]) -> LaunchPlan:
         """Return the plan that `describe` described."""
-        old, new = (tuple(description[name]) for name in ("old_blocks", "new_blocks"))
-        numbers = (description[name] for name in ("programs", "ways", "workspace"))
-        return cls(old, new, *numbers, tuple(description["limits"]))
+        parts: dict[str, Any] = dict(description)
+        grids = ("old_blocks", "new_blocks", "limits")
+        parts.update({name: tuple(parts[name]) for name in grids})
+        return cls(**parts)
