@@ -21,7 +21,8 @@ from flagc.pipeline.instrumentation import (
     Records,
 )
 from flagc.pipeline.manager import PassManager
-from flagc.pipeline.pipeline_text import Anchor, PlacedPass
+from flagc.pipeline.passes import Pass
+from flagc.pipeline.pipeline_text import Anchor, PlacedPass, parse_pipeline
 from flagc.pipeline.places import check_places, passes_at_end
 from flagc.pipeline.sequence import StageSequence
 from flagc.pipeline.stages import Payload, Stage
@@ -221,8 +222,7 @@ def _run_stages(
         first, stages = stages[index], stages[index + 1 :]
         manager.journal.enter(first.name, "parse", ir=lambda: source.content)
         payload = first.read(source.path)
-        at_end = [placed.instance for placed in passes_at_end(manager.passes, first)]
-        payload = manager.run_passes(at_end, first, payload)
+        payload = manager.run_passes(_still_to_run(request, first, payload), first, payload)
         artifacts += _artifacts(first, payload, started)
         if request.stop_after == first.name:
             return artifacts
@@ -252,6 +252,19 @@ def _why_apart(request: CompileRequest, findings: Findings) -> str:
     names = [p.instance.name for p in request.passes if p.instance.merges_launches]
     said = [str(d) for d in findings.diagnostics if d.pass_name in names]
     return said[-1] if said else f"no pass merges kernels ({request.source.name})"
+
+
+def _still_to_run(request: CompileRequest, stage: Stage, payload: Payload) -> list[Pass]:
+    """Return the passes at the end of `stage`, without lowering passes that have run on `payload`.
+
+    A user's pass of the same name runs, unless it is the target's own in every option.
+    """
+    own = parse_pipeline(request.target.lowering_passes) if request.passes else []
+    return [
+        placed.instance
+        for placed in passes_at_end(request.passes, stage)
+        if placed not in own or not stage.has_run(payload, placed.instance.name)
+    ]
 
 
 def _artifacts(stage: Stage, payload: Payload, started: float) -> list[Artifact]:

@@ -106,6 +106,8 @@ class PassManager:
             if self.instrumentation.time_passes:
                 seconds = time.perf_counter() - started
                 self.records.timings.append(PassTiming(stage.name, instance.name, seconds, False))
+            if stage.note_run(module, instance.name):
+                text = module.text()
             if self.prints_ir(changed=changed):
                 if not current:
                     payload, current = stage.import_module(module), True

@@ -127,6 +127,14 @@ class Stage(ABC):
         """
         raise NotImplementedError(f"stage {self.name} has no IR that Python passes can change")
 
+    def note_run(self, module: Module, name: str) -> bool:
+        """Note in `module` that the pass called `name` has run; return whether that is done."""
+        return False
+
+    def has_run(self, payload: Payload, name: str) -> bool:
+        """Tell whether `payload` says that the pass called `name` has run on it."""
+        return False
+
     def read(self, path: Path) -> Payload:
         """Return the payload that the file at `path`, as written by `text`, holds.
 

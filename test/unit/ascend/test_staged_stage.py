@@ -16,6 +16,7 @@ from flagc.pipeline.defaults import build_pipeline
 from flagc.pipeline.diagnostics import Declined
 from flagc.pipeline.instrumentation import InstrumentationOptions
 from flagc.pipeline.passes import Pass, register
+from flagc.pipeline.target import IrSource
 from flagc.targets.ascend.lowerings import STAGED_PASSES
 from flagc.targets.ascend.staged_stage import StagedStage
 from flagc.targets.ascend.target import AscendTarget
@@ -111,6 +112,24 @@ def test_the_lowering_passes_are_timed_and_printed() -> None:
     assert timed == [*STAGED_PASSES, "count-ops"]
     assert set(printed) >= {"stage-loads", "stage-dot-on-cube", "stage-store"}
     assert "count-ops" not in printed
+
+
+def test_after_any_pass_the_rest_gives_the_same_result(tmp_path: Path) -> None:
+    every = InstrumentationOptions("all")
+    whole = compiled("flagc", instrumentation=every)
+    target = target_by_name("ascend:910B3", "flagc")
+    placed = build_pipeline(target, "", (), ())
+    texts = [entry.text for entry in whole.records.printed if entry.stage == "staged"]
+    assert len(texts) == len(STAGED_PASSES)
+    for text in texts:
+        path = tmp_path / "gemm.staged.mlir"
+        path.write_text(text)
+        source = IrSource("gemm", "staged", path, text)
+        _, options = case("gemm")
+        request = CompileRequest(source, target, options, placed, stop_after="final")
+        rest = compile_kernel(request)
+        assert rest.artifact("staged").content == whole.artifact("staged").content
+        assert rest.artifact("final").content == whole.artifact("final").content
 
 
 def test_upstream_ops_are_shown_in_their_own_form() -> None:

@@ -50,6 +50,8 @@ PREFIX = "staged."
 PIPES = ("S", "V", "M", "MTE1", "MTE2", "MTE3", "FIX")
 # AscendC: event ids per ordered pair of pipes.
 EVENTS = 8
+# Of a module: names of the passes of level "staged" that have run on it.
+PASSES_RUN = "staged.passes"
 UNIT_FLAGS = (0, 2, 3)
 
 

@@ -11,6 +11,7 @@ from flagc.ir import triton_bridge
 from flagc.ir.checks import find_malformed
 from flagc.ir.locations import SourceLocation, source_location
 from flagc.ir.module import Module
+from flagc.ir.staged.operations import PASSES_RUN
 from flagc.ir.staged.verify import find_problem
 from flagc.mlir import ir
 from flagc.pipeline.diagnostics import Declined, Diagnostic
@@ -82,6 +83,16 @@ class StagedStage(Stage):
             raise InvalidModule("", message, location) from error
         return module
 
+    def note_run(self, module: Module, name: str) -> bool:
+        """Add `name` to the passes that the module lists (attribute `staged.passes`)."""
+        names = ", ".join(f'"{run}"' for run in [*_passes_run(module), name])
+        module.operation.attributes[PASSES_RUN] = module.attribute(f"[{names}]")
+        return True
+
+    def has_run(self, payload: Payload, name: str) -> bool:
+        """Tell whether the module lists the pass."""
+        return name in _passes_run(payload)
+
     def read(self, path: Path) -> Module:
         """Read a module of this stage, in the form that `text` has or in generic form."""
         if not path.read_text().strip():
@@ -100,6 +111,13 @@ class StagedStage(Stage):
             return self.import_module(Module.parse(generic, self.level))
         except InvalidModule as problem:
             raise KernelError(f"{problem.location or path}: error: {problem}") from problem
+
+
+def _passes_run(module: Module) -> list[str]:
+    attributes = module.operation.attributes
+    if PASSES_RUN not in attributes:
+        return []
+    return [str(ir.StringAttr(name).value) for name in ir.ArrayAttr(attributes[PASSES_RUN])]
 
 
 def _has_dot(triton_module: Any) -> bool:

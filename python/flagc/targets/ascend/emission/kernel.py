@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 from flagc.ir.dead_code import is_pure, is_unused
 from flagc.ir.module import Module, Operation, Value
-from flagc.ir.staged.operations import MAX_BLOCKS, PREFIX, StagedOp, staged_op
+from flagc.ir.staged.operations import MAX_BLOCKS, PASSES_RUN, PREFIX, StagedOp, staged_op
 from flagc.ir.staged.verify import find_problem
 from flagc.targets.ascend.chips import AscendChip
 from flagc.targets.ascend.emission import abi
@@ -26,6 +26,8 @@ def emit(module: Module, chip: AscendChip) -> Module:
         EmissionError: something is left that has no instruction, at the kernel's line.
     """
     result = Module.parse(module.text(), "final", origin="the staged module")
+    if PASSES_RUN in result.operation.attributes:
+        del result.operation.attributes[PASSES_RUN]
     problem = find_problem(result)
     if problem is not None:
         refuse(problem[0], f"{problem[0].name}: {problem[1]}")
