@@ -15,8 +15,11 @@ from flagc.ir.formula_ops import values_of
 from flagc.ir.module import Module, Operation, Value, defining_op
 from flagc.ir.scalar_values import ScalarValues, dominates
 from flagc.ir.staged.operations import create, staged_op
-from flagc.ir.staged.tiles import TileType, c0_of
-from flagc.ir.types import PointerType, TensorType
+from flagc.ir.staged.tiles import TileType
+from flagc.ir.types import PointerType, TensorType, element_bits
+
+# Bytes of L1 that are moved to BT at least (AscendC DataCopy to C2).
+_PACKET = 64
 
 
 @dataclass(frozen=True)
@@ -82,7 +85,8 @@ def add_bias(
         return Refused(bias.load, bias.load, "the bias is known only after the product has begun")
     kind = TileType.of(accumulator)
     assert kind is not None
-    columns = math.ceil(kind.columns / c0_of(bias.element)) * c0_of(bias.element)
+    granule = _PACKET * 8 // element_bits(bias.element)
+    columns = math.ceil(kind.columns / granule) * granule
     row = _alloc(module, place, bias, TileType("l1", 1, columns, bias.element))
     if bias.fill or bias.size < kind.columns:
         create(module, "fill", {"tile": row}, before=place, location=bias.load.location)
@@ -96,8 +100,8 @@ def add_bias(
         "tile": row,
     }
     create(module, "nd2nz", operands, before=place, location=bias.load.location)
-    table = _alloc(module, place, bias, TileType("bt", 1, kind.columns, kind.element))
-    whole = scalars.at(Affine.constant(kind.columns), "i32", place)
+    table = _alloc(module, place, bias, TileType("bt", 1, columns, kind.element))
+    whole = scalars.at(Affine.constant(columns), "i32", place)
     create(
         module, "load_bt", {"source": row, "n": whole, "tile": table},
         before=place, location=bias.load.location,

@@ -1,10 +1,11 @@
 // RUN: flagc-opt %s --target ascend --passes stage-store | filecheck %s
 
-// One sum with a bias, stored once with ReLU, rounded and limited by the mask, and added once.
-// CHECK: %[[ROW:.*]] = "staged.alloc"() {{.*}} -> !staged.tile<l1, 1x16xf16>
+// One sum with a bias, stored once with ReLU, rounded and limited by the mask, and added once. BT takes
+// 64 bytes at a time.
+// CHECK: %[[ROW:.*]] = "staged.alloc"() {{.*}} -> !staged.tile<l1, 1x32xf16>
 // CHECK: "staged.nd2nz"(%arg3, %{{.*}}, %{{.*}}, %c1_i32, %c16_i32, %[[ROW]])
-// CHECK: %[[BT:.*]] = "staged.alloc"() {{.*}} -> !staged.tile<bt, 1x16xf32>
-// CHECK: "staged.load_bt"(%[[ROW]], %c16_i32, %[[BT]])
+// CHECK: %[[BT:.*]] = "staged.alloc"() {{.*}} -> !staged.tile<bt, 1x32xf32>
+// CHECK: "staged.load_bt"(%[[ROW]], %c32_i32, %[[BT]])
 // CHECK: %[[C:.*]] = "staged.alloc"() {{.*}} -> !staged.tile<l0c, 32x16xf32>
 // CHECK: "staged.mad"(%arg0, %arg1, %[[C]], %arg4, %arg6, %arg5, %true, %[[BT]])
 // CHECK: %[[S:.*]] = arith.extsi %arg7 : i32 to i64

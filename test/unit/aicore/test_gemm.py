@@ -75,8 +75,10 @@ def test_epilogues(kind: str, epilogue: str) -> None:
 
 @pytest.mark.parametrize("epilogue", ["bias", "bias+relu"])
 @pytest.mark.parametrize("kind", ["fp16", "fp32"])
-def test_epilogues_on_the_cube(kind: str, epilogue: str) -> None:
-    case = Gemm(kind, kind, epilogue=epilogue, tile=(64, 128, 64), pipeline="flagc")
+@pytest.mark.parametrize("tile", [(64, 128, 64), (16, 16, 256), (32, 256, 32)])
+def test_epilogues_on_the_cube(tile: tuple[int, int, int], kind: str, epilogue: str) -> None:
+    """The narrow tiles are narrower than what BT takes at once."""
+    case = Gemm(kind, kind, epilogue=epilogue, tile=tile, pipeline="flagc")
     for shape in [(1, 1, 1), (33, 17, 70), (129, 65, 130), (200, 100, 300), (20, 30, 0)]:
         case.check(*shape)
 
