@@ -8,11 +8,13 @@ from fuzz.cases import RUNS, Case
 from fuzz.gemm import GemmTemplate
 from fuzz.pointwise import PointwiseTemplate
 from fuzz.reduction import ReductionTemplate
+from fuzz.staged_gemm import StagedGemmTemplate
 
 TEMPLATES = {
     template.name: template
     for template in (
         GemmTemplate(),
+        StagedGemmTemplate(),
         ReductionTemplate(),
         PointwiseTemplate(masked=False),
         PointwiseTemplate(masked=True),

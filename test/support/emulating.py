@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib.util
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -10,8 +11,7 @@ import torch
 
 from flagc.aicore import EmulatedKernel
 from flagc.pipeline.compiler import CompileRequest, compile_kernel
-from flagc.pipeline.defaults import assemble
-from flagc.pipeline.loading import load_installed_passes
+from flagc.pipeline.defaults import build_pipeline
 from flagc.pipeline.target import KernelSource
 from flagc.targets.ascend.llvm_stage import LlvmStage, final_to_llvm
 from flagc.targets.registry import target_by_name
@@ -41,14 +41,24 @@ def _load(name: str) -> Any:
 kernels = _load("kernels")
 
 
-def lowered(
-    function: Any, types: dict[str, str], constants: dict[str, Any], even: str, pipeline: str
-) -> LlvmStage:
-    """LLVM IR of one specialisation; arguments named in `even` are multiples of 16.
+@dataclass(frozen=True)
+class Lowering:
+    """How kernels are lowered: the target's pipeline, and what the command line would say."""
 
-    `pipeline` is the way from TTIR to the AI Core, as in `--pipeline`.
-    """
-    load_installed_passes()
+    pipeline: str = "vendor"
+    passes: str = ""
+    without: tuple[str, ...] = ()
+    num_stages: int = 3
+
+
+def lowered(
+    function: Any,
+    types: dict[str, str],
+    constants: dict[str, Any],
+    even: str,
+    how: Lowering = Lowering(),
+) -> LlvmStage:
+    """LLVM IR of one specialisation; arguments named in `even` are multiples of 16."""
     names = function.arg_names
     source = KernelSource(
         function,
@@ -56,9 +66,11 @@ def lowered(
         {(names.index(name),): value for name, value in constants.items()},
         {(names.index(name),): [["tt.divisibility", 16]] for name in even.split()},
     )
-    target = target_by_name("ascend:910B3", pipeline)
-    passes = assemble(target, [])
-    result = compile_kernel(CompileRequest(source, target, passes=passes, stop_after="final"))
+    target = target_by_name("ascend:910B3", how.pipeline)
+    passes = build_pipeline(target, how.passes, [], how.without)
+    options = {"num_stages": how.num_stages}
+    request = CompileRequest(source, target, options, passes, stop_after="final")
+    result = compile_kernel(request)
     final = result.artifact("final").content
     assert isinstance(final, str)
     return final_to_llvm(final, note_lines=True)
@@ -72,7 +84,7 @@ def emulated(
     types: dict[str, str],
     constants: dict[str, Any],
     even: str = "",
-    pipeline: str = "vendor",
+    how: Lowering = Lowering(),
 ) -> EmulatedKernel:
     key = repr(
         (
@@ -81,9 +93,9 @@ def emulated(
             sorted(types.items()),
             sorted(constants.items()),
             even,
-            pipeline,
+            how,
         )
     )
     if key not in _loaded:
-        _loaded[key] = EmulatedKernel(lowered(function, types, constants, even, pipeline))
+        _loaded[key] = EmulatedKernel(lowered(function, types, constants, even, how))
     return _loaded[key]

@@ -11,7 +11,7 @@ import triton.language as tl
 from flagc.aicore import EmulatedKernel
 from support import templates
 from support.comparing import ROUND, assert_rounded, guarded, product_error, untouched
-from support.emulating import DTYPES, emulated
+from support.emulating import DTYPES, Lowering, emulated
 
 
 @dataclass(frozen=True)
@@ -24,7 +24,7 @@ class Gemm:
     tile: tuple[int, int, int] = (64, 64, 64)
     epilogue: str = "none"
     precision: str = "ieee"
-    pipeline: str = "vendor"
+    how: Lowering = Lowering()
 
     def kernel(self) -> EmulatedKernel:
         ones = {
@@ -45,7 +45,7 @@ class Gemm:
                 types[name] = f"*{self.out}"
             else:
                 constants[name] = None
-        return emulated(templates.gemm, types, constants, pipeline=self.pipeline)
+        return emulated(templates.gemm, types, constants, how=self.how)
 
     def run(
         self,
