@@ -17,7 +17,6 @@ from support.gemm_cases import Gemm
 EPILOGUES = ["none", "none", "none", "bias", "bias+relu"]
 TILES = [16, 32, 64, 128, 256]
 LARGEST = 300
-ACCUMULATORS = 128 * 256  # of 4 bytes, what L0C holds
 OPTIONAL = ("pack-k", "persistent-blocks", "multi-buffer")
 
 
@@ -42,8 +41,6 @@ class StagedGemmTemplate:
     def specialise(self, random: np.random.Generator) -> StagedGemmSpecialisation:
         kind, out = KINDS[random.integers(len(KINDS))]
         m, n, k = (int(random.choice(TILES)) for _ in range(3))
-        while m * n > ACCUMULATORS:
-            m, n = m // 2, n
         if kind == "i8":
             k = max(32, k)  # Triton asks for that
         epilogue = str(random.choice(EPILOGUES))

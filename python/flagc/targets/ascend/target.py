@@ -66,6 +66,7 @@ class AscendTarget(Target):
             "drop-assume",
             "drop-cache-hints",
             "descriptors-to-pointers",
+            "split-accumulators",
         )
     )
 
