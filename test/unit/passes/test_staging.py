@@ -226,7 +226,7 @@ def test_what_is_declined(reason):
     [
         ({"OTHER": 1.0}, "", "masked off are loaded as something else than 0"),
         ({"DEPTH_B": 7}, "", "the operands end at different places along K: .* at K, .* at 7"),
-        ({"BM": 256, "BN": 256}, "", "L0C overflow: an accumulator of 256x256 needs 262144 bytes"),
+        ({"BM": 256, "BN": 256}, "", None),  # cut by split-accumulators
         ({"BM": 16, "BN": 2048, "BK": 32}, "", None),
     ],
 )
