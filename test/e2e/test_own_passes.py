@@ -19,7 +19,7 @@ MISSING = {
     "stage-dot-on-cube": "stage-dot-on-cube",
     "stage-store": "stage-store",
     "plan-memory": "run plan-memory",
-    "insert-sync": "insert-sync",
+    "insert-sync": "no flag orders the two",
 }
 
 USERS_PASS = '''
@@ -42,17 +42,24 @@ class Mine(Pass):
 '''
 
 
-def is_right(checked: dict) -> bool:
-    return [output["result"] for output in checked["outputs"]] == ["right"]
+def document(stdout: str) -> dict:
+    """Return what flagc told; before it stands what the script printed."""
+    return json.loads(stdout[stdout.index("{") :])
+
+
+def all_right(told: dict) -> bool:
+    (launch,) = told["checked"]
+    (output,) = launch["outputs"]
+    return launch["mismatches"] == [] and output["used"] <= 1
 
 
 @pytest.mark.parametrize("name", OPTIONAL)
 def test_without_a_pass_that_makes_it_faster(name: str) -> None:
     done = flagc(*GEMM, "--without", name, "--format", "json")
     assert done.status == 0, done.stderr
-    told = json.loads(done.stdout)
+    told = document(done.stdout)
     assert not any(f":{name}:" in key for key in told["kernels"][0]["statistics"])
-    assert told["checked"]
+    assert all_right(told)
 
 
 @pytest.mark.parametrize("name", sorted(NEEDED_PASSES))
@@ -75,6 +82,6 @@ def test_a_users_version_of_a_pass(name: str, tmp_path: Path) -> None:
     arguments = ("--without", name, "--load", load, "--passes", placed, "--format", "json")
     done = flagc(*GEMM, *arguments)
     assert done.status == 0, done.stderr
-    told = json.loads(done.stdout)
+    told = document(done.stdout)
     assert told["kernels"][0]["statistics"]["staged:mine:ran"] == 1
-    assert told["checked"]
+    assert all_right(told)

@@ -51,12 +51,16 @@ class Lowering:
     num_stages: int = 3
 
 
+VENDOR = Lowering()
+OURS = Lowering("flagc")
+
+
 def lowered(
     function: Any,
     types: dict[str, str],
     constants: dict[str, Any],
     even: str,
-    how: Lowering = Lowering(),
+    how: Lowering = VENDOR,
 ) -> LlvmStage:
     """LLVM IR of one specialisation; arguments named in `even` are multiples of 16."""
     names = function.arg_names
@@ -84,7 +88,7 @@ def emulated(
     types: dict[str, str],
     constants: dict[str, Any],
     even: str = "",
-    how: Lowering = Lowering(),
+    how: Lowering = VENDOR,
 ) -> EmulatedKernel:
     key = repr(
         (

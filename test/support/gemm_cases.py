@@ -11,7 +11,7 @@ import triton.language as tl
 from flagc.aicore import EmulatedKernel
 from support import templates
 from support.comparing import ROUND, assert_rounded, guarded, product_error, untouched
-from support.emulating import DTYPES, Lowering, emulated
+from support.emulating import DTYPES, VENDOR, Lowering, emulated
 
 
 @dataclass(frozen=True)
@@ -24,7 +24,7 @@ class Gemm:
     tile: tuple[int, int, int] = (64, 64, 64)
     epilogue: str = "none"
     precision: str = "ieee"
-    how: Lowering = Lowering()
+    how: Lowering = VENDOR
 
     def kernel(self) -> EmulatedKernel:
         ones = {

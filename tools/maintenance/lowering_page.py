@@ -21,13 +21,18 @@ COMMAND = (
     *("examples/gemm.py", "--target", "ascend:910B3", "--pipeline", "flagc"),
     *("--print-ir-after-change", "--format", "json"),
 )
-NOTICE = "<!-- Written by tools/maintenance/lowering_page.py; edit lowering_page.md beside it. -->\n"
+NOTICE = (
+    "<!-- Written by tools/maintenance/lowering_page.py; edit lowering_page.md beside it. -->\n"
+)
 # What a kernel author looks for first. Lines of other ops are scalar arithmetic.
 SKELETON = re.compile(
     r'^\s*(%[\w, :]+ = )?("?staged\.|scf\.|tt\.(load|dot|store|trans|return)|\}|tt\.func|"tt\.)'
 )
 # `: (types) -> types` at the end of an op in generic form, and Triton's ` : types`.
 TYPES = re.compile(r" : (\(.*\) -> .*|tensor<.*|!tt.*)$")
+LOCATION = re.compile(r" loc\((\"[^\"]*\"\(#loc\d*\)|#loc\d*|unknown)\)")
+# An `else` without ops.
+EMPTY_ELSE = re.compile(r"\n\s*\} else \{\n(?=\s*\})")
 TILE = re.compile(r"-> (!staged\.tile<[^>]*>)$")
 
 
@@ -52,7 +57,9 @@ def printed_ir() -> dict[str, str]:
 def without_locations(text: str) -> str:
     """Return MLIR text without its debug locations."""
     lines = [line for line in text.splitlines() if not line.startswith("#loc")]
-    return "\n".join(re.sub(r" loc\((\"[^\"]*\"\(#loc\d*\)|#loc\d*|unknown)\)", "", x) for x in lines)
+    return "\n".join(
+        re.sub(r" loc\((\"[^\"]*\"\(#loc\d*\)|#loc\d*|unknown)\)", "", x) for x in lines
+    )
 
 
 def skeleton(text: str) -> str:
@@ -62,7 +69,9 @@ def skeleton(text: str) -> str:
         if SKELETON.match(line) and not re.match(r'^  ("tt\.func"|tt\.func|\}|"tt\.return)', line):
             tile = TILE.search(line)
             kept.append(TYPES.sub("", line) + (f" : {tile.group(1)}" if tile else ""))
-    return re.sub(r"\n\s*\} else \{\n(?=\s*\})", "\n", "\n".join(kept)).replace('"staged.', '"staged.')
+    return re.sub(r"\n\s*\} else \{\n(?=\s*\})", "\n", "\n".join(kept)).replace(
+        '"staged.', '"staged.'
+    )
 
 
 def section(text: str) -> str:
@@ -86,6 +95,7 @@ def page() -> str:
 
 
 def main() -> None:
+    """Write the page to the file given, or to docs/."""
     target = Path(sys.argv[1]) if len(sys.argv) > 1 else PAGE
     target.write_text(page(), "utf-8")
     print(f"wrote {target}")

@@ -8,7 +8,7 @@ import torch
 
 from flagc.errors import KernelError
 from support.comparing import assert_rounded, guarded, product_error, unit, untouched
-from support.emulating import DTYPES, emulated
+from support.emulating import DTYPES, Lowering, emulated
 from support.gemm_cases import Gemm, random_values
 
 # M, N, K
@@ -33,22 +33,24 @@ KINDS = [("fp16", "fp16"), ("bf16", "bf16"), ("fp32", "fp32"), ("i8", "i32")]
 def test_products(
     pipeline: str, kinds: tuple[str, str], order: str, shape: tuple[int, int, int]
 ) -> None:
-    Gemm(*kinds, order, pipeline=pipeline).check(*shape)
+    Gemm(*kinds, order, how=Lowering(pipeline)).check(*shape)
 
 
 @pytest.mark.parametrize("order", ORDERS)
 @pytest.mark.parametrize("kinds", KINDS, ids=lambda kinds: kinds[0])
 @pytest.mark.parametrize("pipeline", PIPELINES)
 def test_rows_that_lie_apart(pipeline: str, kinds: tuple[str, str], order: str) -> None:
-    Gemm(*kinds, order, pipeline=pipeline).check(70, 95, 83, pad=13)
+    Gemm(*kinds, order, how=Lowering(pipeline)).check(70, 95, 83, pad=13)
 
 
-@pytest.mark.parametrize("tile", [(16, 16, 32), (128, 256, 64), (128, 64, 256), (32, 256, 128)])
+@pytest.mark.parametrize(
+    "tile", [(16, 16, 32), (256, 256, 64), (128, 256, 64), (128, 64, 256), (32, 256, 128)]
+)
 @pytest.mark.parametrize("kinds", KINDS, ids=lambda kinds: kinds[0])
 @pytest.mark.parametrize("order", ["NN", "TT"])
 def test_tiles(kinds: tuple[str, str], order: str, tile: tuple[int, int, int]) -> None:
-    """Also those of which a part of K at a time goes through L0A and L0B."""
-    case = Gemm(*kinds, order, tile, pipeline="flagc")
+    """Also those of which a part of K goes through L0A and L0B, or a part of the sums fits L0C."""
+    case = Gemm(*kinds, order, tile, how=Lowering("flagc"))
     for shape in [(1, 1, 1), (200, 300, 100), (150, 257, 0), (33, 260, 513)]:
         case.check(*shape)
 
@@ -60,7 +62,7 @@ def test_small_integers_are_exact_in_every_order(pipeline: str, kind: str, order
     m, n, k = 70, 95, 83
     a, b = (torch.randint(-3, 4, size).to(DTYPES[kind]) for size in ((m, k), (k, n)))
     storage, c = guarded(m, n)
-    Gemm(kind, "fp32", order, pipeline=pipeline).run(a, b, c)
+    Gemm(kind, "fp32", order, how=Lowering(pipeline)).run(a, b, c)
     assert torch.equal(c, a.float() @ b.float())
     assert untouched(storage, c)
 
@@ -78,7 +80,7 @@ def test_epilogues(kind: str, epilogue: str) -> None:
 @pytest.mark.parametrize("tile", [(64, 128, 64), (16, 16, 256), (32, 256, 32)])
 def test_epilogues_on_the_cube(tile: tuple[int, int, int], kind: str, epilogue: str) -> None:
     """The narrow tiles are narrower than what BT takes at once."""
-    case = Gemm(kind, kind, epilogue=epilogue, tile=tile, pipeline="flagc")
+    case = Gemm(kind, kind, epilogue=epilogue, tile=tile, how=Lowering("flagc"))
     for shape in [(1, 1, 1), (33, 17, 70), (129, 65, 130), (200, 100, 300), (20, 30, 0)]:
         case.check(*shape)
 
@@ -122,3 +124,18 @@ def test_two_threads_equal_one_and_both_are_as_good_as_float32_can_be() -> None:
     # Counts of rare events: a factor of two, and four standard deviations of the larger.
     most = max(others, torchs)
     assert ours <= 2 * most + 4 * most**0.5 + 16, f"{ours}, numpy {others}, torch {torchs}"
+
+
+@pytest.mark.parametrize("order", ORDERS)
+@pytest.mark.parametrize("kinds", [*KINDS, ("fp16", "fp32")], ids="-".join)
+def test_both_pipelines_compute_the_same_numbers(kinds: tuple[str, str], order: str) -> None:
+    """Both add products in the order of K, whatever the parts in which they load them."""
+    m, n, k = 100, 90, 300
+    kind, out = kinds
+    a, b = random_values(kind, m, k), random_values(kind, k, n)
+    results = []
+    for pipeline in PIPELINES:
+        c = torch.empty(m, n, dtype=DTYPES[out])
+        Gemm(kind, out, order, how=Lowering(pipeline)).run(a, b, c)
+        results.append(c)
+    assert torch.equal(*results)

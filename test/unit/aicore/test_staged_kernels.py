@@ -14,7 +14,7 @@ import torch
 from flagc.aicore import EmulatedKernel
 from kernels import product_kernels as kernels
 from support.comparing import guarded, untouched
-from support.emulating import DTYPES, emulated
+from support.emulating import DTYPES, Lowering, emulated
 
 SHAPES = [(1, 1, 1), (7, 33, 40), (35, 18, 100), (20, 40, 0), (100, 70, 65)]
 BLOCK = {"BM": 32, "BN": 16, "BK": 32}
@@ -26,7 +26,7 @@ def kernel(function: Any, pointers: str, numbers: str, **constants: Any) -> Emul
     named = (pointer.split(":") for pointer in pointers.split())
     types = {name: f"*{kind}" for name, kind in named}
     types |= dict.fromkeys(numbers.split(), "i32")
-    return emulated(function, types, {**BLOCK, **constants}, pipeline="flagc")
+    return emulated(function, types, {**BLOCK, **constants}, how=Lowering("flagc"))
 
 
 def whole(*shape: int) -> torch.Tensor:
@@ -140,7 +140,7 @@ def test_split_k(form: str, shape: tuple[int, int]) -> None:
     kind = "fp16" if form == "half" else "fp32"
     types = {"a": "*fp16", "b": "*fp16", "c": f"*{kind}"} | dict.fromkeys("MNK", "i32")
     constants = {"BLOCK": 32, "BLOCK_K": 32, "SPLIT": 3, "FORM": form}
-    compiled = emulated(own.split_k, types, constants, pipeline="flagc")
+    compiled = emulated(own.split_k, types, constants, how=Lowering("flagc"))
     a, b, c = whole(m, k), whole(k, 20), whole(m, 20).to(DTYPES[kind])
     expected = c.float() + product(a, b)
     compiled.run((tiles(m, 32), 3), [a, b, c, m, 20, k])

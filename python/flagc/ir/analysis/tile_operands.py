@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from flagc.ir.analysis.accesses import Refused
+from flagc.ir.analysis.accesses import LOADS, Refused
 from flagc.ir.analysis.affine import Affine
 from flagc.ir.analysis.index_values import IndexValues
 from flagc.ir.module import Operation, Value, defining_op
@@ -42,8 +42,10 @@ def tile_operand(values: IndexValues, dot: Operation, number: int) -> TileOperan
     op = defining_op(value)
     view = staged_op(op) if op is not None else None
     if op is None or view is None or view.name != "read_tile":
-        source = f"'{op.name}'" if op is not None else "the loop around it"
         which = "left" if number == 0 else "right"
+        if op is not None and op.name in LOADS:
+            return Refused(dot, op, f"the {which} operand is not in L1; stage-loads puts it there")
+        source = f"'{op.name}'" if op is not None else "the loop around it"
         return Refused(
             dot, op or dot, f"the {which} operand comes from {source}, not from memory (tl.load)"
         )
