@@ -15,12 +15,31 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[3] / "examples"))
 from gemm import gemm
 
 SAYS = {
-    "stage-loads": "not from memory",
-    "stage-dot-on-cube": "between the Cube and the store",
+    "stage-loads": "stage-loads puts it there",
+    "stage-dot-on-cube": "stage-dot-on-cube puts it there",
     "stage-store": "run stage-store",
     "plan-memory": "run plan-memory",
     "insert-sync": "no flag orders the two",
 }
+
+USERS_PASS = '''
+from dataclasses import dataclass
+
+from flagc.pipeline.passes import Pass, lookup, register
+
+
+@register
+@dataclass(frozen=True)
+class Mine(Pass):
+    """Does what the built-in pass does, and says so."""
+
+    name = "my-{name}"
+    level = "staged"
+
+    def run(self, module, context):
+        print("{name} of mine")
+        lookup("{name}")().run(module, context)
+'''
 
 
 def check(**how: object) -> None:
@@ -56,3 +75,17 @@ def test_auto_has_the_vendor(name: str) -> None:
 )
 def test_with_the_users_instead(passes: str) -> None:
     check(pipeline="flagc", passes=passes)
+
+
+@pytest.mark.parametrize("name", STAGED_PASSES)
+def test_with_a_users_version(
+    name: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    load = tmp_path / "passes.py"
+    load.write_text(USERS_PASS.replace("{name}", name))
+    at = STAGED_PASSES.index(name)
+    last = at + 1 == len(STAGED_PASSES)
+    place = f"after({STAGED_PASSES[at - 1]})" if last else f"before({STAGED_PASSES[at + 1]})"
+    passes = f"staged@{place}:my-{name}"
+    check(pipeline="flagc", without=[name], load=[str(load)], passes=passes)
+    assert f"{name} of mine" in capsys.readouterr().out
