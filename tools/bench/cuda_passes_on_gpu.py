@@ -1,33 +1,44 @@
-"""Check passes for CUDA GEMMs on a real GPU against float64. Prints a table.
+"""Check passes for CUDA GEMMs on a real GPU against float64, with random kernels and shapes.
 
-    PYTHONPATH=python python tools/bench/cuda_passes_on_gpu.py [--cases N] [--seed S] [--time]
+    PYTHONPATH=python python tools/bench/cuda_passes_on_gpu.py [--cases 300] [--seed S]
 
 Every pipeline below runs in JIT launches of examples/gemm.py and of a tutorial-style matmul, over
-sizes, dtypes, row strides and transposed operands: a fixed list and N random ones. `--time` times
-some sizes under each pipeline too. Exit status 1 when a result is wrong, the surroundings of a
-result were written to, a second launch or a replayed CUDA graph gives other bits, or a pass that
-should have shown in the PTX did not. `--only TEXT` takes the pipelines that have it in them.
+sizes, dtypes, tiles, row strides and transposed operands; the pipelines take turns. Kernels are
+compiled ahead by `--workers` processes into Triton's cache, and tried on three shapes each. A
+result is a failure when it is wrong, its surroundings were written to, a second launch or a
+replayed CUDA graph gives other bits, or TMA should have shown in the PTX and did not; each is
+printed with the seed. `--budget` seconds end the tests; JSON goes to --json, or into $OUT.
+`--only TEXT` takes the pipelines that have it in them. Exit status 1: failures.
 """
 
 from __future__ import annotations
 
 import argparse
+import contextlib
+import itertools
+import json
+import multiprocessing
+import os
 import random
 import sys
+import time
 from collections.abc import Callable
-from dataclasses import dataclass
+from concurrent.futures import ProcessPoolExecutor
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
 import torch
 import triton
+from triton.runtime.driver import driver
 
 import flagc
+from flagc.frontend.recorder import RecordingDriver
+from flagc.targets.registry import target_by_name
 
 ROOT = Path(__file__).resolve().parents[2]
 sys.path[:0] = [str(ROOT / "examples"), str(ROOT / "tools" / "bench" / "corpus")]
 from gemm import gemm_kernel  # noqa: E402
-from gemm_then_gelu import gemm_then_gelu  # noqa: E402
 from tutorials_matmul import matmul  # noqa: E402
 
 TMA = "cp.async.bulk.tensor"
@@ -56,7 +67,26 @@ PIPELINES: list[tuple[str, bool]] = [
         False,
     ),
     ("unwrap-modulo-offsets,loads-to-descriptors{versioned=true},split-k{ways=2}", False),
+    ("specialise-arguments,drop-proven-masks", False),
+    ("specialise-arguments{to=divisors},unwrap-modulo-offsets,loads-to-descriptors", True),
+    (
+        "specialise-arguments,resize-tiles{x=64,y=32},trim-grid,drop-proven-masks,epilogue-subtile,"
+        "swizzle-program-ids{group-m=4}",
+        False,
+    ),
+    (
+        "specialise-arguments,resize-tiles{x=64,y=64},trim-grid,drop-proven-masks,peel-k-tail,"
+        "split-k{ways=3},epilogue-subtile",
+        False,
+    ),
+    (
+        "specialise-arguments,resize-tiles{y=256},trim-grid,unwrap-modulo-offsets,"
+        "loads-to-descriptors,epilogue-subtile{pieces=4},make-persistent{group-m=8,flatten=true}",
+        False,
+    ),
+    ("resize-tiles{y=256},drop-proven-masks,epilogue-subtile{pieces=4}", False),
 ]
+_SHAPES_OF_A_KERNEL = 3
 
 
 # Pipelines for a script with two kernels that keep the order of sums.
@@ -89,32 +119,13 @@ class Case:
         )
 
 
-FIXED = [
-    Case(256, 256, 256),
-    Case(1024, 1024, 1024),
-    Case(1000, 1000, 1000),
-    Case(1000, 999, 1001),
-    Case(999, 1001, 1003),
-    Case(1, 128, 64),
-    Case(128, 1, 64),
-    Case(64, 64, 1),
-    Case(16, 4096, 4096),
-    Case(7, 4096, 33),
-    Case(130, 70, 0),
-    Case(513, 129, 65, pad=3),
-    Case(513, 128, 65, pad=15),
-    Case(512, 512, 512, torch.bfloat16),
-    Case(500, 400, 300, torch.bfloat16, pad=4),
-    Case(512, 384, 256, transpose_a=True),
-    Case(512, 384, 256, transpose_b=True),
-    Case(500, 300, 200, transpose_a=True, transpose_b=True),
-    Case(300, 200, 100, tiles=(64, 128, 32)),
-    Case(300, 200, 100, tiles=(128, 64, 128)),
-]
-
-
 def random_case(source: random.Random) -> Case:
-    sizes = [source.choice((source.randint(1, 300), 16 * source.randint(1, 40))) for _ in range(3)]
+    choices = [(source.randint(1, 300), 16 * source.randint(1, 40)) for _ in range(3)]
+    sizes = [source.choice(pair) for pair in choices]
+    if source.random() < 0.1:
+        sizes[source.randrange(3)] = 1
+    if source.random() < 0.03:
+        sizes[2] = 0
     return Case(
         *sizes,
         dtype=source.choice((torch.float16, torch.bfloat16)),
@@ -125,31 +136,100 @@ def random_case(source: random.Random) -> Case:
     )
 
 
-def matrix(rows: int, columns: int, case: Case, transposed: bool = False) -> torch.Tensor:
-    """A random matrix, a part of one with wider rows."""
+def other_sizes(case: Case, source: random.Random) -> Case:
+    """The same kernel on other sizes: Triton tells multiples of 16, 1 and others apart."""
+
+    def like(size: int) -> int:
+        if size == 1:
+            return 1
+        other = 16 * source.randint(1, 40)
+        return other if size % 16 == 0 else other + source.randint(1, 15)
+
+    return replace(case, m=like(case.m), n=like(case.n), k=like(case.k))
+
+
+@dataclass(frozen=True)
+class Test:
+    """One case under one pipeline."""
+
+    passes: str
+    wants_tma: bool
+    kernel: str
+    case: Case
+
+
+def random_tests(
+    count: int, pipelines: list[tuple[str, bool]], source: random.Random
+) -> list[Test]:
+    """Pipelines take turns, with three shapes for each kernel."""
+    tests: list[Test] = []
+    for passes, wants_tma in itertools.cycle(pipelines):
+        case = random_case(source)
+        transposed = case.transpose_a or case.transpose_b
+        kernel = "gemm" if transposed else source.choice(("gemm", "matmul"))
+        others = [other_sizes(case, source) for _ in range(_SHAPES_OF_A_KERNEL - 1)]
+        tests += [Test(passes, wants_tma, kernel, shape) for shape in (case, *others)]
+        if len(tests) >= count:
+            return tests[:count]
+    return []
+
+
+def matrix(
+    rows: int, columns: int, case: Case, transposed: bool = False, device: str = "cuda"
+) -> torch.Tensor:
+    """A random matrix, a part of one with wider rows; without contents on the CPU."""
     if transposed:
-        return matrix(columns, rows, case).t()
-    return torch.randn(rows, columns + case.pad, dtype=case.dtype, device="cuda")[:, :columns]
+        return matrix(columns, rows, case, device=device).t()
+    if device != "cuda":
+        return torch.empty(rows, columns + case.pad, dtype=case.dtype)[:, :columns]
+    return torch.randn(rows, columns + case.pad, dtype=case.dtype, device=device)[:, :columns]
 
 
-def run_gemm(case: Case, a: torch.Tensor, b: torch.Tensor, c: torch.Tensor) -> Any:
-    block_m, block_n, block_k = case.tiles
-    grid = (triton.cdiv(case.m, block_m), triton.cdiv(case.n, block_n))
-    strides = (*a.stride(), *b.stride(), *c.stride())
-    return gemm_kernel[grid](
-        a, b, c, case.m, case.n, case.k, *strides,
-        BLOCK_M=block_m, BLOCK_N=block_n, BLOCK_K=block_k,
-    )  # fmt: skip
+def inputs(case: Case, device: str = "cuda") -> tuple[torch.Tensor, torch.Tensor]:
+    a = matrix(case.m, case.k, case, case.transpose_a, device)
+    return a, matrix(case.k, case.n, case, case.transpose_b, device)
 
 
-def run_matmul(case: Case, a: torch.Tensor, b: torch.Tensor, c: torch.Tensor) -> Any:
-    """The tutorial's: grouped tiles, rows that wrap, pointers that go round the loop."""
-    block_m, block_n, block_k = case.tiles
-    grid = (triton.cdiv(case.m, block_m) * triton.cdiv(case.n, block_n),)
-    return matmul[grid](
-        a, b, c, case.m, case.n, case.k, a.stride(0), b.stride(0), c.stride(0),
-        BLOCK_M=block_m, BLOCK_N=block_n, BLOCK_K=block_k, GROUP_M=4,
-    )  # fmt: skip
+Call = tuple[Any, tuple[int, ...], list[Any], dict[str, int]]
+
+
+def call_of(test: Test, a: torch.Tensor, b: torch.Tensor, c: torch.Tensor) -> Call:
+    """Kernel, grid, arguments and constants of a launch."""
+    case = test.case
+    tiles = dict(zip(("BLOCK_M", "BLOCK_N", "BLOCK_K"), case.tiles, strict=True))
+    grid = (triton.cdiv(case.m, case.tiles[0]), triton.cdiv(case.n, case.tiles[1]))
+    sizes = [case.m, case.n, case.k]
+    if test.kernel == "gemm":
+        strides = [*a.stride(), *b.stride(), *c.stride()]
+        return gemm_kernel, grid, [a, b, c, *sizes, *strides], tiles
+    # The tutorial's: grouped tiles, rows that wrap, pointers that go round the loop.
+    strides = [a.stride(0), b.stride(0), c.stride(0)]
+    return matmul, (grid[0] * grid[1],), [a, b, c, *sizes, *strides], {**tiles, "GROUP_M": 4}
+
+
+def launch(test: Test, a: torch.Tensor, b: torch.Tensor, c: torch.Tensor) -> Any:
+    kernel, grid, arguments, constants = call_of(test, a, b, c)
+    return kernel[grid](*arguments, **constants)
+
+
+def with_passes(passes: str) -> contextlib.AbstractContextManager[Any]:
+    """Run JIT compilations with `passes`, which keep their remarks to themselves."""
+    if not passes:
+        return contextlib.nullcontext()
+    return flagc.use_passes(passes, report=lambda findings, kernel: None)
+
+
+def compile_ahead(test: Test) -> str:
+    """Compile into Triton's cache, without a GPU; return what is wrong, or nothing."""
+    driver.set_active(RecordingDriver(target_by_name("cuda:sm90"), executing=False))
+    c = matrix(test.case.m, test.case.n, test.case, device="cpu")
+    kernel, grid, arguments, constants = call_of(test, *inputs(test.case, "cpu"), c)
+    try:
+        with with_passes(test.passes):
+            kernel.warmup(*arguments, grid=grid, **constants)
+    except Exception as error:
+        return f"{type(error).__name__}: {error}".splitlines()[0]
+    return ""
 
 
 def tolerance(case: Case) -> float:
@@ -173,123 +253,129 @@ def repeats(run: Callable[[], Any], whole: torch.Tensor) -> bool:
     return same
 
 
-def check(case: Case, run: Callable[..., Any]) -> tuple[float, str, str]:
-    """Return the error in tolerances, what else is wrong if anything, and the PTX."""
-    a = matrix(case.m, case.k, case, case.transpose_a)
-    b = matrix(case.k, case.n, case, case.transpose_b)
+@dataclass(frozen=True)
+class Outcome:
+    """How one test ended: what is wrong if anything, and the error in tolerances."""
+
+    test: Test
+    wrong: str
+    error: float
+    has_tma: bool
+
+
+def check(test: Test) -> Outcome:
+    """Run one test on the GPU."""
+    case = test.case
+    a, b = inputs(case)
     # The kernels round the sum to fp16 before they store it, whatever C's dtype is.
     whole = torch.full((case.m + 1, case.n + case.pad), 7.0, dtype=case.dtype, device="cuda")
     c = whole[: case.m, : case.n]
-    compiled = run(case, a, b, c)
-    expected = a.double() @ b.double()
-    bound = a.double().abs() @ b.double().abs()
-    scale = tolerance(case) * bound + 2**-24 + (2**-11 * expected.abs())
-    error = float(((c.double() - expected).abs() / scale).max()) if case.k else float(c.abs().max())
-    outside = bool((whole[case.m :] == 7).all() and (whole[:, case.n :] == 7).all())
-    wrong = "" if outside else "WROTE OUTSIDE"
-    if not wrong and not repeats(lambda: run(case, a, b, c), whole):
-        wrong = "NOT REPEATABLE"
-    return error, wrong, compiled.asm["ptx"]
+    with with_passes(test.passes):
+        compiled = launch(test, a, b, c)
+        expected = a.double() @ b.double()
+        bound = a.double().abs() @ b.double().abs()
+        scale = tolerance(case) * bound + 2**-24 + (2**-11 * expected.abs())
+        error = float(((c.double() - expected).abs() / scale).max())
+        has_tma = TMA in compiled.asm["ptx"]
+        outside = bool((whole[case.m :] == 7).all() and (whole[:, case.n :] == 7).all())
+        wrong = ""
+        if not error <= 1:
+            wrong = "WRONG"
+        elif not outside:
+            wrong = "WROTE OUTSIDE"
+        elif not repeats(lambda: launch(test, a, b, c), whole):
+            wrong = "NOT REPEATABLE"
+        elif test.wants_tma and case.is_aligned and not has_tma:
+            wrong = "NO TMA"
+    return Outcome(test, wrong, error, has_tma)
 
 
-def run_pipeline(passes: str, wants_tma: bool, cases: list[Case]) -> int:
-    """Check all cases; return how many failed."""
-    failed = 0
-    worst, tma = 0.0, 0
-    for case in cases:
-        runs = [run_gemm] if case.transpose_a or case.transpose_b else [run_gemm, run_matmul]
-        for run in runs:
-            if passes:
-                with flagc.use_passes(passes, report=lambda findings, kernel: None):
-                    error, wrong, ptx = check(case, run)
-            else:
-                error, wrong, ptx = check(case, run)
-            uses_tma = TMA in ptx
-            tma += uses_tma
-            missing = wants_tma and case.is_aligned and not uses_tma
-            worst = max(worst, error)
-            if not error <= 1 or wrong or missing:
-                failed += 1
-                what = "WRONG" if not error <= 1 else wrong or "NO TMA"
-                print(f"  {what}: {run.__name__} {case} error {error:.2g} tolerances")
-    print(f"{failed:4} failed, worst {worst:5.2f} of the tolerance, {tma:4} with TMA  '{passes}'")
-    return failed
+def run_tests(tests: list[Test], not_compiled: dict[Test, str], budget: float) -> list[Outcome]:
+    """Check tests in order until the budget is spent; print failures as they come."""
+    started = time.perf_counter()
+    outcomes = []
+    for test in tests:
+        if time.perf_counter() - started > budget:
+            print(f"the budget is spent; not run: {len(tests) - len(outcomes)} tests")
+            break
+        if test in not_compiled:
+            outcome = Outcome(test, f"DOES NOT COMPILE: {not_compiled[test]}", 0.0, False)
+        else:
+            outcome = check(test)
+        outcomes.append(outcome)
+        if outcome.wrong:
+            print(f"  {outcome.wrong}: {test}, error {outcome.error:.2g} tolerances")
+    return outcomes
 
 
-TIMED = [(1024, 1024, 1024), (1000, 1000, 1000), (2048, 2048, 2048), (4096, 4096, 4096)]
+def print_pipelines(outcomes: list[Outcome]) -> None:
+    """Print one line for each pipeline."""
+    for passes in dict.fromkeys(outcome.test.passes for outcome in outcomes):
+        own = [outcome for outcome in outcomes if outcome.test.passes == passes]
+        failed = sum(bool(outcome.wrong) for outcome in own)
+        worst, tma = max(o.error for o in own), sum(o.has_tma for o in own)
+        print(f"{len(own):4} run, {failed} failed, worst {worst:5.2f} of the tolerance, "
+              f"{tma:3} with TMA  '{passes}'")  # fmt: skip
 
 
-def check_merged() -> int:
-    """Compare a script's two launches, merged and with other passes behind, with the two apart.
-
-    Sums have the same order; what may differ is how the compiler contracts products and sums, which
-    can turn a rounding to fp16 around. Returns how many results differ by more than two units in
-    the last place, or come from launches that were not merged.
-    """
-    failed = 0
-    for passes in MERGED:
-        other = 0
-        for case in (Case(512, 512, 128), Case(500, 300, 200), Case(1000, 999, 65)):
-            sizes = (case.m, case.k), (case.k, case.n), (case.n,), (case.m, case.n)
-            given = [torch.randn(size, dtype=case.dtype, device="cuda") for size in sizes]
-            with flagc.use("cuda", "") as apart:
-                expected = gemm_then_gelu(*given)
-            with flagc.use("cuda", passes) as merged:
-                found = gemm_then_gelu(*given)
-            names = [
-                [launch.source.name for launch in s.recorder.launches] for s in (apart, merged)
-            ]
-            is_merged = [len(found_names) for found_names in names] == [2, 1]
-            limit = 2**-9 * (expected.abs().float() + 1)
-            is_right = bool(((found.float() - expected.float()).abs() <= limit).all())
-            other += int((found != expected).sum())
-            if not is_right or not is_merged:
-                failed += 1
-                print(f"  {'WRONG' if is_merged else 'NOT MERGED'}: {case} {names[1]}")
-        print(f"{failed:4} failed, merged, {other} numbers with other bits  '{passes}'")
-    return failed
-
-
-def time_pipelines() -> None:
-    print("TFLOP/s of gemm_kernel, 128x128x64, fp16 (median of 20 calls)")
-    for passes, _ in PIPELINES:
-        rates = []
-        for m, n, k in TIMED:
-            case = Case(m, n, k)
-            a, b, c = matrix(m, k, case), matrix(k, n, case), matrix(m, n, case)
-
-            def call(case: Case = case, a=a, b=b, c=c) -> None:  # type: ignore[no-untyped-def]
-                run_gemm(case, a, b, c)
-
-            if passes:
-                with flagc.use_passes(passes, report=lambda findings, kernel: None):
-                    milliseconds = triton.testing.do_bench(call, quantiles=[0.5])
-            else:
-                milliseconds = triton.testing.do_bench(call, quantiles=[0.5])
-            rates.append(2 * m * n * k / milliseconds / 1e9)
-        print("  ".join(f"{rate:7.1f}" for rate in rates), f"  '{passes}'")
+def describe(tests: list[Test], outcomes: list[Outcome], seed: int) -> dict[str, Any]:
+    """Return everything as plain data."""
+    rows = [{**asdict(o), "test": {**asdict(o.test), "case": str(o.test.case)}} for o in outcomes]
+    return {
+        "device": torch.cuda.get_device_name(),
+        "triton": triton.__version__,
+        "torch": torch.__version__,
+        "seed": seed,
+        "tests": len(tests),
+        "failed": sum(bool(o.wrong) for o in outcomes),
+        "outcomes": rows,
+    }
 
 
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--cases", type=int, default=20, help="random cases besides the fixed ones")
+    parser.add_argument("--cases", type=int, default=300)
     parser.add_argument("--seed", type=int, default=None)
     parser.add_argument("--only", default="", help="a part of the pipelines' text")
-    parser.add_argument("--time", action="store_true")
+    parser.add_argument("--budget", type=float, default=300.0, help="seconds of tests on the GPU")
+    parser.add_argument("--workers", type=int, default=os.cpu_count() or 1)
+    parser.add_argument("--compile-only", action="store_true", help="no GPU: only compile")
+    parser.add_argument("--json", type=Path, help="default: $OUT/cuda_passes.json, if OUT is set")
     arguments = parser.parse_args()
     seed = arguments.seed if arguments.seed is not None else random.randrange(2**32)
-    torch.manual_seed(seed)
     source = random.Random(seed)
-    print(torch.cuda.get_device_name(), "triton", triton.__version__, "torch", torch.__version__)
-    print("seed", seed)
-    cases = FIXED + [random_case(source) for _ in range(arguments.cases)]
     chosen = [entry for entry in PIPELINES if arguments.only in entry[0]]
-    failed = sum(run_pipeline(passes, tma, cases) for passes, tma in chosen)
-    if arguments.only in "fuse-epilogue":
-        failed += check_merged()
-    if arguments.time:
-        time_pipelines()
-    print("all right" if not failed else f"{failed} FAILED")
+    tests = random_tests(arguments.cases, chosen, source)
+    started = time.perf_counter()
+    # Forks, so before CUDA is used.
+    context = multiprocessing.get_context("fork")
+    with ProcessPoolExecutor(arguments.workers, mp_context=context) as pool:
+        said = pool.map(compile_ahead, tests)
+        not_compiled = {test: text for test, text in zip(tests, said, strict=True) if text}
+    print(f"seed {seed}: {len(tests)} tests, {len(not_compiled)} do not compile, "
+          f"{time.perf_counter() - started:.0f} s")  # fmt: skip
+    for test, text in not_compiled.items():
+        print(f"  {text}: {test}")
+    if arguments.compile_only:
+        return 1 if not_compiled else 0
+    return report(arguments, tests, not_compiled, seed)
+
+
+def report(
+    arguments: argparse.Namespace, tests: list[Test], not_compiled: dict[Test, str], seed: int
+) -> int:
+    """Run on the GPU, print, write JSON, and return the exit status."""
+    torch.manual_seed(seed)
+    print(torch.cuda.get_device_name(), "triton", triton.__version__, "torch", torch.__version__)
+    outcomes = run_tests(tests, not_compiled, arguments.budget)
+    print_pipelines(outcomes)
+    path = arguments.json
+    if path is None and os.environ.get("OUT"):
+        path = Path(os.environ["OUT"]) / "cuda_passes.json"
+    if path is not None:
+        path.write_text(json.dumps(describe(tests, outcomes, seed), indent=1))
+    failed = sum(bool(outcome.wrong) for outcome in outcomes)
+    print(f"{len(outcomes)} run, all right" if not failed else f"{failed} FAILED, seed {seed}")
     return 1 if failed else 0
 
 
