@@ -30,10 +30,11 @@ class LoadsToDescriptors(Pass):
     the descriptor's sizes; the hardware then masks. A transposed operand (the first dimension has
     stride 1) is loaded as it lies and transposed in the kernel.
 
-    The pointer and all strides but the last must be multiples of 16 bytes. Where that does not
-    follow from the arguments' specialisation, the access stays as it is; with `versioned` the
-    kernel's body is there twice, and pointer and strides decide at run time. Refused are accesses
-    whose order with others through the same pointer would show.
+    The pointer and all strides but the last must be multiples of 16 bytes, and so must be the
+    length of the rows of a store: past their end the hardware writes up to the next multiple. Where
+    that does not follow from the arguments' specialisation, the access stays as it is; with
+    `versioned` the kernel's body is there twice, and pointers, strides and lengths decide at run
+    time. Refused are accesses whose order with others through the same pointer would show.
 
     Such a kernel needs memory of its own for the descriptors (128 bytes each and program): the
     launcher asks the allocator of `triton.set_allocator` for it, and fails if none is set.
@@ -127,7 +128,8 @@ def _rewrite_version(
 
 
 def _misalignment(found: DescriptorPlan) -> str:
-    what = "its strides or offsets are" if found.unaligned else "its pointer is"
+    of_rows = "strides or offsets" if found.access.is_load else "strides, offsets or row lengths"
+    what = f"its {of_rows} are" if found.unaligned else "its pointer is"
     return (
         f"{what} not known to be 16-byte aligned; "
         "loads-to-descriptors{versioned=true} finds out at run time"

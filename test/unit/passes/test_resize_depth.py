@@ -18,7 +18,7 @@ PIPELINES = [
     (ResizeDepth(size=16),),
     (ResizeDepth(size=64),),
     (ResizeTiles(x=32, y=16), ResizeDepth(size=64), PeelKTail()),
-    (ResizeDepth(size=64), LoadsToDescriptors(), DescriptorsToPointers()),
+    (ResizeDepth(size=64), LoadsToDescriptors(stores=False), DescriptorsToPointers()),
 ]
 
 

@@ -17,8 +17,13 @@ PIPELINES = [
     (ResizeTiles(y=32),),
     (ResizeTiles(x=64, y=32),),
     (ResizeTiles(x=32), MakePersistent(programs=2, group_m=2)),
-    (ResizeTiles(y=32), LoadsToDescriptors(), DescriptorsToPointers()),
-    (ResizeTiles(y=64), LoadsToDescriptors(), MakePersistent(programs=2), DescriptorsToPointers()),
+    (ResizeTiles(y=32), LoadsToDescriptors(stores=False), DescriptorsToPointers()),
+    (
+        ResizeTiles(y=64),
+        LoadsToDescriptors(stores=False),
+        MakePersistent(programs=2),
+        DescriptorsToPointers(),
+    ),
 ]
 
 

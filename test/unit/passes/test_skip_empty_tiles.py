@@ -22,7 +22,15 @@ PIPELINES = [
     ((ResizeTiles(x=16, y=16), SkipEmptyTiles()), 9),
     ((ResizeTiles(x=16, y=16), SkipEmptyTiles(), SplitK(ways=2)), 9),
     ((ResizeTiles(x=16, y=16), SkipEmptyTiles(), MakePersistent(programs=3)), 9),
-    ((ResizeTiles(x=16, y=16), LoadsToDescriptors(), SkipEmptyTiles(), DescriptorsToPointers()), 9),
+    (
+        (
+            ResizeTiles(x=16, y=16),
+            LoadsToDescriptors(stores=False),
+            SkipEmptyTiles(),
+            DescriptorsToPointers(),
+        ),
+        9,
+    ),
     ((ResizeTiles(x=16, y=16),), 4 * 4 * 3),
 ]
 

@@ -22,7 +22,7 @@ PIPELINES = [
     (SplitK(ways=2),),
     (SplitK(ways=5),),
     (ResizeTiles(y=32), PeelKTail(), SplitK(ways=3)),
-    (LoadsToDescriptors(), SplitK(ways=3), DescriptorsToPointers()),
+    (LoadsToDescriptors(stores=False), SplitK(ways=3), DescriptorsToPointers()),
 ]
 
 

@@ -100,7 +100,10 @@ def plan(facts: Facts, access: Access) -> DescriptorPlan:
         if any(_varies(symbol, loops) for symbol in formula.all_symbols()):
             raise NoDescriptor("the tensor's sizes change in a loop")
     width = element_bits(_element(access)) // 8
-    in_bytes = [formula * width for formula in (*strides[:-1], offset)]
+    counts = [*strides[:-1], offset]
+    if not access.is_load:
+        counts += _store_counts(limits[-1], starts[-1], sizes[-1])
+    in_bytes = [formula * width for formula in counts]
     return DescriptorPlan(
         access,
         tuple(order),
@@ -205,6 +208,26 @@ def _size(limit: Affine | None, start: Affine, block: int) -> Affine:
     if limit is not None:
         return limit + start
     return Affine.constant(block if start.number == 0 else _LARGEST_SIZE)
+
+
+def _store_counts(limit: Affine | None, start: Affine, size: Affine) -> list[Affine]:
+    """Return what else must be multiples of 16 bytes for a store, which writes as much at once.
+
+    Past the end of a row it writes up to the next multiple (triton-lang/triton issue 11583).
+    """
+    return [start, *(_parts_of_minimum(size) if limit is not None else ())]
+
+
+def _parts_of_minimum(formula: Affine) -> list[Affine]:
+    """Return the formulas of which one is the value of `formula`."""
+    symbols = list(formula.symbols())
+    if (
+        len(symbols) == 1
+        and symbols[0].kind == affine.MINIMUM
+        and formula == Affine({(symbols[0],): 1})
+    ):
+        return [part for side in symbols[0].affine_operands for part in _parts_of_minimum(side)]
+    return [formula]
 
 
 def _moving(offset: Affine, stride: Affine, loops: list[Operation]) -> Affine:
