@@ -74,15 +74,25 @@ def _is_zero(other: Value | float) -> bool:
     return other == 0.0 if isinstance(other, float) else is_zero(other)
 
 
+def late_bias(accumulator: Value, bias: Bias) -> Refused | None:
+    """Say that a bias is not known yet when the accumulator's first product begins."""
+    place = defining_op(accumulator)
+    assert place is not None
+    needed = [bias.base, *values_of(bias.offset), *values_of(bias.limit)]
+    if all(dominates(value, place) for value in needed):
+        return None
+    return Refused(bias.load, bias.load, "the bias is known only after the product has begun")
+
+
 def add_bias(
     module: Module, scalars: ScalarValues, accumulator: Value, bias: Bias
 ) -> Refused | None:
     """Let the products that start `accumulator` add the bias; return why that cannot be."""
+    problem = late_bias(accumulator, bias)
+    if problem is not None:
+        return problem
     place = defining_op(accumulator)
     assert place is not None
-    needed = [bias.base, *values_of(bias.offset), *values_of(bias.limit)]
-    if not all(dominates(value, place) for value in needed):
-        return Refused(bias.load, bias.load, "the bias is known only after the product has begun")
     kind = TileType.of(accumulator)
     assert kind is not None
     granule = _PACKET * 8 // element_bits(bias.element)

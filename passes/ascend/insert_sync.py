@@ -6,7 +6,14 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
-from flagc.ir.analysis.flag_plan import FlagPlan, Group, Pair, plan
+from flagc.ir.analysis.flag_plan import (
+    BETWEEN_CORES,
+    FlagPlan,
+    Group,
+    Pair,
+    is_between_cores,
+    plan,
+)
 from flagc.ir.analysis.pipe_dependencies import chain_of, must_be_ordered
 from flagc.ir.analysis.tensor_axes import nested_ops
 from flagc.ir.analysis.tile_accesses import (
@@ -22,7 +29,7 @@ from flagc.ir.analysis.tile_accesses import (
 )
 from flagc.ir.module import Module, Operation, defining_op
 from flagc.ir.regions import Block
-from flagc.ir.staged.operations import create, staged_op
+from flagc.ir.staged.operations import core_of, core_of_pipe, create, staged_op
 from flagc.passes.ascend.unit_flags import set_unit_flags
 from flagc.pipeline.context import PassContext
 from flagc.pipeline.passes import Pass, register
@@ -44,7 +51,10 @@ class InsertSync(Pass):
     There are 8 events for each ordered pair of pipes. Where they do not suffice, tiles share more,
     then rotate fewer buffers, and at last go without flags. What flags do not order (such tiles,
     tiles that a loop fills and reads though it did not allocate them, tiles at the same addresses,
-    global memory that is written and read) gets barriers for all pipes.
+    global memory that is written and read) gets barriers for all pipes of a core.
+
+    A cube core and its vector cores have flags of their own kind, and no barrier: what is not
+    ordered by them is an error.
 
     With `unit_flag`, M and FIX take turns on accumulators by themselves, fractal by fractal, where
     it is known which product is the last before the store: FIX then begins before M is through.
@@ -78,10 +88,14 @@ class InsertSync(Pass):
                 _prime(module, function, group)
             _order_fills(module, function)
             flagged = {tile for group in flags.groups for tile in group.tiles}
-            barriers = _Barriers(module, flagged | taking_turns)
-            barriers.insert(function)
+            _require_order_of_cores(context, function, flagged | taking_turns)
+            count = 0
+            for core in ("AIC", "AIV"):
+                barriers = _Barriers(module, core, flagged | taking_turns)
+                barriers.insert(function)
+                count += barriers.count
             context.statistic("flags", sum(len(group.hand_offs) for group in flags.groups))
-            context.statistic("barriers", barriers.count)
+            context.statistic("barriers", count)
 
 
 def _by_tile(function: Operation) -> dict[Operation, list[TileAccess]]:
@@ -97,6 +111,8 @@ def _reserved(function: Operation) -> dict[Pair, set[int]]:
     found: dict[Pair, set[int]] = {}
     for op in nested_ops(function):
         view = staged_op(op)
+        if view is not None and view.name in ("cross_set", "cross_wait"):
+            found.setdefault(BETWEEN_CORES, set()).add(view.integer("flag"))
         if view is None or view.name not in ("set_flag", "wait_flag"):
             continue
         made = defining_op(view.operand("tile")) if view.has("tile") else None
@@ -128,8 +144,8 @@ def _insert_flags(module: Module, groups: Iterable[Group]) -> None:
     found = [(group, [child.operation for child in group.block.operations]) for group in groups]
     for group, ops in found:
         for number, hand_off in enumerate(group.hand_offs):
-            _flag(module, "set_flag", group, number, after=ops[hand_off.last])
-            _flag(module, "wait_flag", group, number, before=ops[hand_off.first])
+            _flag(module, "set", group, number, after=ops[hand_off.last])
+            _flag(module, "wait", group, number, before=ops[hand_off.first])
 
 
 def _flag(
@@ -141,15 +157,19 @@ def _flag(
     before: Operation | None = None,
     after: Operation | None = None,
 ) -> None:
-    operands = {"tile": group.tiles[0].results[0]} if group.slots > 1 else {}
+    crosses = is_between_cores(group.hand_offs[number])
+    operands = {"tile": group.tiles[0].results[0]} if group.slots > 1 and not crosses else {}
     attributes = _attributes(module, group, number, 0)
+    name = f"cross_{name}" if crosses else f"{name}_flag"
     create(module, name, operands, attributes, before=before, after=after)
 
 
 def _attributes(module: Module, group: Group, number: int, slot: int) -> dict[str, Any]:
     hand_off = group.hand_offs[number]
-    event = module.integer(group.events[number] + slot)
-    return {"from": f'"{hand_off.source}"', "to": f'"{hand_off.target}"', "event": event}
+    pipes = {"from": f'"{hand_off.source}"', "to": f'"{hand_off.target}"'}
+    if is_between_cores(hand_off):
+        return {**pipes, "flag": module.integer(group.events[number])}
+    return {**pipes, "event": module.integer(group.events[number] + slot)}
 
 
 def _prime(module: Module, function: Operation, group: Group) -> None:
@@ -161,11 +181,13 @@ def _prime(module: Module, function: Operation, group: Group) -> None:
     for number, hand_off in enumerate(group.hand_offs):
         if not hand_off.is_rotation:
             continue
+        crosses = is_between_cores(hand_off)
+        set_name, wait_name = ("cross_set", "cross_wait") if crosses else ("set_flag", "wait_flag")
         for slot in range(group.slots):
             attributes = _attributes(module, group, number, slot)
-            create(module, "set_flag", {}, attributes, before=first)
+            create(module, set_name, {}, attributes, before=first)
             for end in returns:
-                create(module, "wait_flag", {}, attributes, before=end)
+                create(module, wait_name, {}, attributes, before=end)
 
 
 def _order_fills(module: Module, function: Operation) -> None:
@@ -179,24 +201,57 @@ def _order_fills(module: Module, function: Operation) -> None:
             create(module, "barrier", {}, {"pipe": '"MTE2"'}, after=op)
 
 
-class _Barriers:
-    """Inserts `barrier ALL` where accesses of two pipes are not ordered otherwise."""
+def _require_order_of_cores(
+    context: PassContext, function: Operation, flagged: set[Operation]
+) -> None:
+    """Refuse what the two kinds of cores both touch and no flag orders."""
+    cores: dict[str, set[Access]] = {"AIC": set(), "AIV": set()}
+    for access in nested_accesses(function):
+        cores[core_of_pipe(access.pipe)].add(access)
+    for one in cores["AIC"]:
+        for two in cores["AIV"]:
+            if must_be_ordered(one, two) and not _is_flagged(one, two, flagged):
+                text = (
+                    "a vector core touches here what the cube core touches as well, and no flag "
+                    "orders them: hand it over in a tile of gm"
+                )
+                context.error(two.op, text)
 
-    def __init__(self, module: Module, flagged: set[Operation]) -> None:
+
+def _is_flagged(one: Access, two: Access, flagged: set[Operation]) -> bool:
+    return (
+        isinstance(one, TileAccess)
+        and isinstance(two, TileAccess)
+        and one.allocation == two.allocation
+        and one.allocation in flagged
+    )
+
+
+class _Barriers:
+    """Inserts `barrier ALL` where accesses of two pipes of a core are not ordered otherwise."""
+
+    def __init__(self, module: Module, core: str, flagged: set[Operation]) -> None:
         self.count = 0
         self._module = module
+        self._core = core
         self._flagged = flagged
         self._everything: list[Access] = []
 
     def insert(self, function: Operation) -> None:
         """Insert the barriers that `function` needs."""
-        self._everything = nested_accesses(function)
+        self._everything = self._nested(function)
         blocks = list(function.regions[0].blocks)
         for block in blocks:
             pending = self._block(block, set())
             if len(blocks) > 1 and pending:
                 # Who comes next is open: branches may go anywhere.
                 self._create(list(block.operations)[-1].operation)
+
+    def _own(self, found: list[Access]) -> list[Access]:
+        return [access for access in found if core_of_pipe(access.pipe) == self._core]
+
+    def _nested(self, op: Operation) -> list[Access]:
+        return self._own(nested_accesses(op))
 
     def _block(self, block: Block, pending: set[Access]) -> set[Access]:
         """Insert barriers; return the accesses since the last one, `pending` ones included."""
@@ -205,9 +260,9 @@ class _Barriers:
                 branch = self._branches if str(op.name) == "scf.if" else self._loop
                 pending = branch(op, pending)
                 continue
-            if _is_barrier(op):
+            if self._is_barrier(op):
                 pending = set()
-            found = set(accesses(op))
+            found = set(self._own(accesses(op)))
             if self._conflict(pending, found):
                 self._create(op)
                 pending = set()
@@ -231,7 +286,7 @@ class _Barriers:
         own: set[Access] = {
             access
             for op in ops
-            for access in nested_accesses(op)
+            for access in self._nested(op)
             if isinstance(access, TileAccess) and block_of(access.allocation) == block
         }
         outside = {access for access in self._everything if access not in own}
@@ -241,7 +296,7 @@ class _Barriers:
         return set()
 
     def _loop(self, op: Operation, pending: set[Access]) -> set[Access]:
-        inside = set(nested_accesses(op))
+        inside = set(self._nested(op))
         if self._conflict(pending, inside):
             self._create(op)
             pending = set()
@@ -249,7 +304,7 @@ class _Barriers:
         end: set[Access] = set()
         for block in blocks:
             end = self._block(block, end)
-        if self._conflict(end, _exposed(blocks)):
+        if self._conflict(end, self._exposed(blocks)):
             self._create(list(blocks[-1].operations)[-1].operation)
             end = set()
         # A while loop is left after its first block, whatever its last one did.
@@ -257,38 +312,36 @@ class _Barriers:
 
     def _conflict(self, earlier: set[Access], later: set[Access]) -> bool:
         return any(
-            must_be_ordered(one, two) and not self._is_flagged(one, two)
+            must_be_ordered(one, two) and not _is_flagged(one, two, self._flagged)
             for one in earlier
             for two in later
         )
 
-    def _is_flagged(self, one: Access, two: Access) -> bool:
-        return (
-            isinstance(one, TileAccess)
-            and isinstance(two, TileAccess)
-            and one.allocation == two.allocation
-            and one.allocation in self._flagged
-        )
-
     def _create(self, before: Operation) -> None:
-        create(self._module, "barrier", {}, {"pipe": '"ALL"'}, before=before)
+        attributes = {"pipe": '"ALL"'}
+        if self._core == "AIV":
+            attributes["core"] = '"AIV"'
+        create(self._module, "barrier", {}, attributes, before=before)
         self.count += 1
 
+    def _is_barrier(self, op: Operation) -> bool:
+        view = staged_op(op)
+        return (
+            view is not None
+            and view.name == "barrier"
+            and view.text("pipe") == "ALL"
+            and core_of(view) == self._core
+        )
 
-def _is_barrier(op: Operation) -> bool:
-    view = staged_op(op)
-    return view is not None and view.name == "barrier" and view.text("pipe") == "ALL"
-
-
-def _exposed(blocks: Iterable[Block]) -> set[Access]:
-    """Return the accesses that may come before the first barrier for all pipes."""
-    found: set[Access] = set()
-    for block in blocks:
-        for child in block.operations:
-            op = child.operation
-            if _is_barrier(op):
-                return found
-            found |= set(accesses(op))
-            for region in op.regions:
-                found |= _exposed(region.blocks)
-    return found
+    def _exposed(self, blocks: Iterable[Block]) -> set[Access]:
+        """Return the accesses that may come before the first barrier for all pipes."""
+        found: set[Access] = set()
+        for block in blocks:
+            for child in block.operations:
+                op = child.operation
+                if self._is_barrier(op):
+                    return found
+                found |= set(self._own(accesses(op)))
+                for region in op.regions:
+                    found |= self._exposed(region.blocks)
+        return found

@@ -20,7 +20,7 @@ _ADVICE = {
     "l0b": "smaller blocks of N or K, or fewer buffers (multi-buffer{l0=1})",
     "l0c": "smaller blocks of M or N (resize-tiles), or one buffer (multi-buffer{l0c=1})",
     "bt": "a smaller block of N, or fewer buffers (multi-buffer{l0=1})",
-    "ub": "smaller blocks",
+    "ub": "fewer rows at a time (stage-epilogue{rows=...}), or fewer buffers (multi-buffer{ub=1})",
 }
 
 
@@ -56,9 +56,10 @@ class PlanMemory(Pass):
 
 
 def _plan(module: Module, context: PassContext, memory: str, tiles: Sequence[Lifetime]) -> None:
-    capacity = int(getattr(context.target, f"{memory}_bytes"))
+    # The launcher allocates as much workspace as there is need of.
+    capacity = getattr(context.target, f"{memory}_bytes", None) if memory != "gm" else None
     placed = _place(tiles, shared=False)
-    if _end(placed) > capacity:
+    if capacity is not None and _end(placed) > capacity:
         placed = _place(tiles, shared=True)
         if _end(placed) > capacity:
             context.decline(_largest(tiles), _overflow(memory, capacity, placed))

@@ -4,10 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from flagc.ir.analysis.accesses import Access, Refused, describe
-from flagc.ir.analysis.affine import Affine
+from flagc.ir.analysis.accesses import Refused
 from flagc.ir.analysis.epilogues import Epilogue, epilogue
-from flagc.ir.analysis.extents import mask_problem, matrix_extents
 from flagc.ir.analysis.index_values import IndexValues
 from flagc.ir.analysis.integer_facts import Facts
 from flagc.ir.dead_code import is_unused
@@ -16,13 +14,14 @@ from flagc.ir.module import Module, Operation, Value
 from flagc.ir.scalar_values import ScalarValues
 from flagc.ir.staged.operations import create
 from flagc.ir.staged.tiles import TileType
-from flagc.ir.types import PointerType, TensorType
+from flagc.ir.types import TensorType
 from flagc.ir.unused_values import erase_unused_values
 from flagc.passes.ascend.cube_bias import Bias, add_bias, bias_of
+from flagc.passes.ascend.matrix_blocks import MatrixBlock, stored_block
 from flagc.pipeline.context import PassContext
 from flagc.pipeline.passes import Pass, register
 
-_STORES = ("tt.store", "tt.atomic_rmw")
+STORES = ("tt.store", "tt.atomic_rmw")
 _ADDITIONS = (4, 5)  # RMWOp: add, fadd
 
 
@@ -51,12 +50,12 @@ class StageStore(Pass):
         values = IndexValues()
         facts = Facts(values)
         found = []
-        for op in module.walk(*_STORES):
-            move = _move(values, facts, op)
+        for op in module.walk(*STORES):
+            move = move_of(values, facts, op)
             if isinstance(move, Refused):
                 context.decline(move.at, move.reason)
             found.append(move)
-        biases = _biases(values, facts, found)
+        biases = biases_of(values, facts, found)
         if isinstance(biases, Refused):
             context.decline(biases.at, biases.reason)
         scalars = ScalarValues(module, values)
@@ -69,7 +68,7 @@ class StageStore(Pass):
             context.statistic("stores")
         for move in found:
             move.op.erase()
-        _erase_readers(module)
+        erase_readers(module)
         merge_equal_scalars(module)
         left = _left_over(module)
         if left is not None:
@@ -77,65 +76,48 @@ class StageStore(Pass):
 
 
 @dataclass(frozen=True)
-class _Move:
-    """What a store becomes: rows of an accumulator, `row_stride` apart from `offset` on."""
+class Move:
+    """What a store becomes: rows of an accumulator to rows of a matrix."""
 
-    op: Operation
-    base: Value
-    offset: Affine
-    row_stride: Affine
-    rows: tuple[Affine, int]
-    columns: tuple[Affine, int]
+    block: MatrixBlock
     epilogue: Epilogue
     tile: Value
     atomic: bool
 
+    @property
+    def op(self) -> Operation:
+        """The store."""
+        return self.block.op
 
-def _move(values: IndexValues, facts: Facts, op: Operation) -> _Move | Refused:
-    if op.name == "tt.atomic_rmw":
-        if not is_unused(op):
-            return Refused(op, op, "the atomic operation's result is used")
-        if op.attributes["atomic_rmw_op"].value not in _ADDITIONS:
-            return Refused(op, op, "only additions are atomic on the way from L0C")
+
+def move_of(values: IndexValues, facts: Facts, op: Operation) -> Move | Refused:
+    """Return what a store is on the way from L0C, or why it is done elsewhere."""
+    problem = atomic_problem(op)
+    if problem is not None:
+        return Refused(op, op, problem)
     value = op.operands[1]
     if TensorType.of(value) is None:
         return Refused(op, op, "a number is stored, no sum of matrix products")
     done = epilogue(value, op)
     if isinstance(done, Refused):
         return done
-    access = describe(values, op)
-    if isinstance(access, Refused):
-        return Refused(access.at, access.at, f"no block of a matrix: {access.reason}")
-    return _placed(facts, access, done)
+    block = stored_block(values, facts, op)
+    if isinstance(block, Refused):
+        return block
+    return Move(block, done, done.sum.operands[0], atomic=op.name == "tt.atomic_rmw")
 
 
-def _placed(facts: Facts, access: Access, done: Epilogue) -> _Move | Refused:
-    op = access.op
-    tile = done.sum.operands[0]
-    pointer = PointerType.of(access.base)
-    tensor = TensorType.of(op.operands[1])
-    assert tensor is not None
-    if pointer is None or pointer.pointee != tensor.element:
-        return Refused(op, op, f"the pointer is no pointer to {tensor.element}")
-    flaw = mask_problem(access)
-    if flaw is not None:
-        return Refused(op, op, flaw)
-    extents = matrix_extents(facts, access)
-    if isinstance(extents, str):
-        return Refused(op, op, extents)
-    rows, columns = access.dimensions[-2:]
-    if columns.stride.number != 1:
-        return Refused(op, op, "along its rows, elements are no neighbours in memory")
-    if rows.stride.number == 0:
-        return Refused(op, op, "all its rows are the same one in memory")
-    return _Move(
-        op, access.base, access.offset, rows.stride, (extents[0], rows.size),
-        (extents[1], columns.size), done, tile,
-        atomic=op.name == "tt.atomic_rmw",
-    )  # fmt: skip
+def atomic_problem(op: Operation) -> str | None:
+    """Say why an atomic store cannot be one of moves from on-chip memory."""
+    if op.name == "tt.atomic_rmw":
+        if not is_unused(op):
+            return "the atomic operation's result is used"
+        if op.attributes["atomic_rmw_op"].value not in _ADDITIONS:
+            return "only additions are atomic on the way from L0C"
+    return None
 
 
-def _biases(values: IndexValues, facts: Facts, moves: list[_Move]) -> dict[Value, Bias] | Refused:
+def biases_of(values: IndexValues, facts: Facts, moves: list[Move]) -> dict[Value, Bias] | Refused:
     """Return the bias of each accumulator that has one."""
     found: dict[Value, Bias] = {}
     for move in moves:
@@ -144,7 +126,7 @@ def _biases(values: IndexValues, facts: Facts, moves: list[_Move]) -> dict[Value
         if any((other is None) != (load is None) or (other and other != load) for other in others):
             return Refused(move.op, move.op, "the sum is stored with different biases")
         if load is not None and move.tile not in found:
-            needed = [other.columns[0] for other in moves if other.tile == move.tile]
+            needed = [other.block.columns[0] for other in moves if other.tile == move.tile]
             bias = bias_of(values, facts, load, needed)
             if isinstance(bias, Refused):
                 return bias
@@ -152,13 +134,13 @@ def _biases(values: IndexValues, facts: Facts, moves: list[_Move]) -> dict[Value
     return found
 
 
-def _emit(module: Module, scalars: ScalarValues, move: _Move) -> None:
+def _emit(module: Module, scalars: ScalarValues, move: Move) -> None:
     tile = TileType.of(move.tile)
     assert tile is not None
     limits = {}
     for name, (formula, size), padded in (
-        ("m", move.rows, tile.rows),
-        ("n", move.columns, tile.columns),
+        ("m", move.block.rows, tile.rows),
+        ("n", move.block.columns, tile.columns),
     ):
         limits[name] = scalars.limit(formula, size, move.op, clamped=padded > size)
     attributes = {"relu": "true"} if move.epilogue.relu else {}
@@ -169,9 +151,9 @@ def _emit(module: Module, scalars: ScalarValues, move: _Move) -> None:
         "fixpipe",
         {
             "source": move.tile,
-            "base": move.base,
-            "offset": scalars.at(move.offset, "i64", move.op),
-            "row_stride": scalars.at(move.row_stride, "i64", move.op),
+            "base": move.block.base,
+            "offset": scalars.at(move.block.offset, "i64", move.op),
+            "row_stride": scalars.at(move.block.row_stride, "i64", move.op),
             **limits,
         },
         attributes,
@@ -179,7 +161,7 @@ def _emit(module: Module, scalars: ScalarValues, move: _Move) -> None:
     )
 
 
-def _erase_readers(module: Module) -> None:
+def erase_readers(module: Module) -> None:
     """Erase what led to the stores; loads that nobody uses are erased with it."""
     erased = True
     while erased:

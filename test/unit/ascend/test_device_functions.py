@@ -7,12 +7,18 @@ import pytest
 
 from flagc.targets.ascend import toolchain
 from flagc.targets.ascend.device_library import ENTRY_PREFIX
-from flagc.targets.ascend.emission.device_functions import FUNCTIONS, PREFIX, bitcode, library_text
+from flagc.targets.ascend.emission.device_functions import (
+    FUNCTIONS,
+    OF_VECTOR_CORES,
+    PREFIX,
+    bitcode,
+    library_text,
+)
 from flagc.targets.ascend.emission.instructions import ND2NZ_SHAPE, pack
 from flagc.targets.ascend.library_calls import SignatureMismatch
 from flagc.targets.ascend.llvm_stage import link
 
-ALL = [ENTRY_PREFIX + PREFIX + name for name in FUNCTIONS]
+BY_CORE = {"aic": FUNCTIONS.keys() - OF_VECTOR_CORES, "aiv": OF_VECTOR_CORES}
 
 
 def signatures(module: llvm.ModuleRef) -> dict[str, list[str]]:
@@ -23,11 +29,12 @@ def signatures(module: llvm.ModuleRef) -> dict[str, list[str]]:
     }
 
 
-def test_every_instruction_is_declared_as_in_the_vendors_library() -> None:
-    data = toolchain.device_library("aic").read_bytes()
+@pytest.mark.parametrize("core", BY_CORE)
+def test_every_instruction_is_declared_as_in_the_vendors_library(core: str) -> None:
+    data = toolchain.device_library(core).read_bytes()
     vendors = llvm.parse_bitcode(data, llvm.create_context())
     known = signatures(vendors)
-    text = library_text(ALL)
+    text = library_text([ENTRY_PREFIX + PREFIX + name for name in BY_CORE[core]])
     own = llvm.parse_assembly(text, llvm.create_context())
     for name, types in signatures(own).items():
         assert types == known[name], name
@@ -42,6 +49,11 @@ def test_cann_bitcode_calls_intrinsics() -> None:
     names = {function.name: function.is_declaration for function in module.functions}
     assert names == {"_mlir_ciface_flagc_mad_i8": False, "llvm.hivm.MAD.s8": True}
     assert '"target-cpu"="dav-c220-cube"' in str(module)
+
+
+def test_cann_bitcode_is_for_the_core_that_runs_it() -> None:
+    code = bitcode("func.call @flagc_vector_exp(%0)") or b""
+    assert '"target-cpu"="dav-c220-vec"' in str(llvm.parse_bitcode(code, llvm.create_context()))
 
 
 def test_modules_of_the_vendors_link_nothing_of_ours() -> None:

@@ -27,6 +27,20 @@ VALUES = """
     %bt16 = "staged.alloc"() : () -> !staged.tile<bt, 1x16xf32>
     %bt2 = "staged.alloc"() : () -> !staged.tile<bt, 2x64xf32>
     %bt128 = "staged.alloc"() : () -> !staged.tile<bt, 1x128xf32>
+    %f32 = "arith.constant"() {value = 1.0 : f32} : () -> f32
+    %gm = "staged.alloc"() : () -> !staged.tile<gm, 64x48xf32>
+    %gm32 = "staged.alloc"() : () -> !staged.tile<gm, 64x32xf32>
+    %u = "staged.alloc"() : () -> !staged.tile<ub, 32x48xf32>
+    %u128 = "staged.alloc"() : () -> !staged.tile<ub, 128x48xf32>
+    %u256 = "staged.alloc"() : () -> !staged.tile<ub, 256x48xf32>
+    %u16 = "staged.alloc"() : () -> !staged.tile<ub, 32x48xf16>
+    %ui = "staged.alloc"() : () -> !staged.tile<ub, 32x48xi32>
+    %urow = "staged.alloc"() : () -> !staged.tile<ub, 1x48xf32>
+    %u1 = "staged.alloc"() : () -> !staged.tile<ub, 1x8xf32>
+    %uheads = "staged.alloc"() : () -> !staged.tile<ub, 1x32xf32>
+    %ucolumn = "staged.alloc"() : () -> !staged.tile<ub, 32x8xf32>
+    %scratch = "staged.alloc"() : () -> !staged.tile<ub, 1x288xi8>
+    %small = "staged.alloc"() : () -> !staged.tile<ub, 1x256xi8>
 """
 TYPES = {
     "%p": "!tt.ptr<f16>",
@@ -50,6 +64,20 @@ TYPES = {
     "%bt16": "!staged.tile<bt, 1x16xf32>",
     "%bt2": "!staged.tile<bt, 2x64xf32>",
     "%bt128": "!staged.tile<bt, 1x128xf32>",
+    "%f32": "f32",
+    "%gm": "!staged.tile<gm, 64x48xf32>",
+    "%gm32": "!staged.tile<gm, 64x32xf32>",
+    "%u": "!staged.tile<ub, 32x48xf32>",
+    "%u128": "!staged.tile<ub, 128x48xf32>",
+    "%u256": "!staged.tile<ub, 256x48xf32>",
+    "%u16": "!staged.tile<ub, 32x48xf16>",
+    "%ui": "!staged.tile<ub, 32x48xi32>",
+    "%urow": "!staged.tile<ub, 1x48xf32>",
+    "%u1": "!staged.tile<ub, 1x8xf32>",
+    "%uheads": "!staged.tile<ub, 1x32xf32>",
+    "%ucolumn": "!staged.tile<ub, 32x8xf32>",
+    "%scratch": "!staged.tile<ub, 1x288xi8>",
+    "%small": "!staged.tile<ub, 1x256xi8>",
 }
 NONE = "()"
 FLAG = '{from = "MTE2", to = "MTE1", event = 0 : i32}'
@@ -93,6 +121,23 @@ LEGAL = [
     ("barrier", "", '{pipe = "ALL"}', NONE),
     ("block_index", "", "", "i32"),
     ("grid_size", "", "{axis = 2 : i32}", "i32"),
+    ("barrier", "", '{pipe = "ALL", core = "AIV"}', NONE),
+    ("spill", "%c %gm %i32 %i32", "", NONE),
+    ("fetch", "%gm %i32 %i32 %i32 %u", "", NONE),
+    ("load_ub", "%p %i64 %i64 %i32 %i32 %u16", "", NONE),
+    ("store_ub", "%u16 %p %i64 %i64 %i32 %i32", '{atomic = "add"}', NONE),
+    ("vector_fill", "%f32 %u1", "", NONE),
+    ("vector_fill", "%i32 %ui", "", NONE),
+    ("vector_cast", "%u16 %i32 %i32 %u", "", NONE),
+    ("vector_cast", "%u %i32 %i32 %u16", '{rounding = "rint"}', NONE),
+    ("vector_unary", "%u %i32 %i32 %u", '{kind = "exp"}', NONE),
+    ("vector_binary", "%urow %ucolumn %i32 %i32 %u", '{kind = "div"}', NONE),
+    ("vector_binary", "%ui %ui %i32 %i32 %ui", '{kind = "max"}', NONE),
+    ("vector_select", "%u %u1 %u %urow %scratch %i32 %i32 %u", '{kind = "lt"}', NONE),
+    ("vector_column", "%uheads %ucolumn", "", NONE),
+    ("cross_set", "", '{from = "FIX", to = "AIV.MTE2", flag = 7 : i32}', NONE),
+    ("cross_wait", "", '{from = "AIV.MTE2", to = "FIX", flag = 0 : i32}', NONE),
+    ("sub_block", "", "", "i32"),
 ]
 
 
@@ -132,7 +177,7 @@ BROKEN = [
     (("alloc", "", "", "i32"), "makes a tile, not i32"),
     (
         ("alloc", "", "", "!staged.tile<l2, 16x16xf16>"),
-        "'l2' is no memory of tiles; these are: l1, l0a, l0b, l0c, bt, ub",
+        "'l2' is no memory of tiles; these are: l1, l0a, l0b, l0c, bt, ub, gm",
     ),
     (("alloc", "", "", "!staged.tile<l0a, 16x16xf64>"), "l0a holds no f64, only f16, bf16, f32"),
     (("alloc", "", "", "!staged.tile<l0c, 16x16xf16>"), "l0c holds no f16, only f32, i32"),
@@ -210,7 +255,87 @@ BROKEN = [
     (("set_flag", "", FLAG.replace("0 :", "8 :"), NONE), "this uses 8 to 8"),
     (("set_flag", "", '{from = "M", to = "FIX"}', NONE), "this uses -1 to -1"),
     (("wait_flag", "%a", FLAG.replace("0 :", "7 :"), NONE), "this uses 7 to 8"),
-    (("barrier", "", "", NONE), "'' is no pipe; pipes are: S, V, M, MTE1, MTE2, MTE3, FIX, or ALL"),
+    (("barrier", "", "", NONE), "'' is no pipe; pipes are: S, V, M, MTE1, MTE2, MTE3, FIX, "),
+    (
+        ("barrier", "", '{pipe = "ALL", core = "GPU"}', NONE),
+        "'GPU' is no core; cores are: AIC, AIV",
+    ),
+    (("alloc", "", "", "!staged.tile<gm, 16x16xf16>"), "gm holds no f16, only f32, i32"),
+    (
+        ("spill", "%c %gm32 %i32 %i32", "", NONE),
+        "moves 64x48xf32 as they are, which is no 64x32xf32",
+    ),
+    (
+        ("spill", "%c %u %i32 %i32", "", NONE),
+        "operand 'tile' is written in gm, but the tile is in ub",
+    ),
+    (("fetch", "%gm %i32 %i32 %i32 %ui", "", NONE), "moves f32 into a tile of i32"),
+    (("fetch", "%gm %i32 %i32 %i32 %u128", "", NONE), "128 rows are taken out of a tile of 64"),
+    (
+        ("load_ub", "%p %i64 %i64 %i32 %i32 %u", "", NONE),
+        "moves between f16 of global memory and a tile of f32",
+    ),
+    (
+        ("store_ub", "%u %p %i64 %i64 %i32 %i32", "", NONE),
+        "moves between f16 of global memory and a tile of f32",
+    ),
+    (
+        ("store_ub", "%u16 %p %i64 %i64 %i32 %i32", '{atomic = "max"}', NONE),
+        'atomic = "max": only "add" is known',
+    ),
+    (("vector_fill", "%i64 %u", "", NONE), "operand 'value' is an f32 or i32, not i64"),
+    (("vector_fill", "%i32 %u", "", NONE), "fills a tile of f32 with an i32"),
+    (("vector_fill", "%f32 %u256", "", NONE), "at most 255 rows of 8160 bytes, not 256x48xf32"),
+    (("vector_cast", "%u16 %i32 %i32 %ui", "", NONE), "no conversion from f16 to i32"),
+    (
+        ("vector_cast", "%u16 %i32 %i32 %u", '{rounding = "rint"}', NONE),
+        "nothing of f16 is rounded in f32",
+    ),
+    (("vector_cast", "%u %i32 %i32 %u16", "", NONE), 'rounding = "": it is one of rint, trunc'),
+    (
+        ("vector_cast", "%urow %i32 %i32 %u16", '{rounding = "rint"}', NONE),
+        "1x48 elements are no 32x48",
+    ),
+    (("vector_unary", "%u %i32 %i32 %u", '{kind = "sin"}', NONE), 'kind = "sin": it is one of abs'),
+    (
+        ("vector_unary", "%u16 %i32 %i32 %u16", '{kind = "abs"}', NONE),
+        "computes f32, not f16",
+    ),
+    (("vector_binary", "%u %u %i32 %i32 %u", '{kind = "pow"}', NONE), "it is one of add, sub, mul"),
+    (("vector_binary", "%ui %ui %i32 %i32 %ui", '{kind = "div"}', NONE), "computes f32, not i32"),
+    (
+        ("vector_binary", "%ui %u %i32 %i32 %u", '{kind = "add"}', NONE),
+        "operand 'left' is of i32, the result of f32",
+    ),
+    (
+        ("vector_binary", "%u %u128 %i32 %i32 %u", '{kind = "add"}', NONE),
+        "operand 'right' of 128x48 cannot be repeated to 32x48",
+    ),
+    (
+        ("vector_binary", "%uheads %u %i32 %i32 %u", '{kind = "add"}', NONE),
+        "operand 'left' of 1x32 cannot be repeated to 32x48",
+    ),
+    (
+        ("vector_select", "%u %u %u %u %scratch %i32 %i32 %u", '{kind = "un"}', NONE),
+        'kind = "un": it is one of eq, ne, lt',
+    ),
+    (
+        ("vector_select", "%u %u %u %u %small %i32 %i32 %u", '{kind = "lt"}', NONE),
+        "needs 288 bytes of scratch memory, not 256",
+    ),
+    (
+        ("vector_column", "%urow %ucolumn", "", NONE),
+        "makes 48x8 of one row of 48, not 32x8 of 1x48",
+    ),
+    (
+        ("cross_set", "", '{from = "FIX", to = "MTE2", flag = 0 : i32}', NONE),
+        "FIX and MTE2 are pipes of the same core: use set_flag and wait_flag",
+    ),
+    (("cross_set", "", '{from = "FIX", to = "L2", flag = 0 : i32}', NONE), "'L2' is no pipe"),
+    (
+        ("cross_wait", "", '{from = "FIX", to = "V", flag = 8 : i32}', NONE),
+        "flags 0 to 7 exist between cores; this uses 8",
+    ),
 ]
 
 

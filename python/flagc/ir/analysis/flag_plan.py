@@ -2,6 +2,8 @@
 
 Tiles that are used side by side (A and B of a product) share flags. There are 8 events for each
 ordered pair of pipes; `plan` says what was given up where they do not suffice.
+
+Flags between the kinds of cores count, so that one stands for all buffers of a tile.
 """
 
 from __future__ import annotations
@@ -13,9 +15,11 @@ from flagc.ir.analysis.pipe_dependencies import Chain, HandOff
 from flagc.ir.analysis.tile_accesses import block_of, loops_around, nested_accesses
 from flagc.ir.module import Operation
 from flagc.ir.regions import Block
-from flagc.ir.staged.operations import EVENTS
+from flagc.ir.staged.operations import CROSS_FLAGS, EVENTS, core_of_pipe
 
 Pair = tuple[str, str]
+# All pairs of pipes of different cores have these flags in common.
+BETWEEN_CORES: Pair = ("AIC", "AIV")
 
 
 @dataclass(frozen=True)
@@ -27,7 +31,8 @@ class Group:
         block: that home block.
         slots: how many buffers rotate.
         hand_offs: from the last use of any of the tiles to the first use of any.
-        events: the first event of each hand-off; `slots` of them follow each other.
+        events: the first event of each hand-off; `slots` of them follow each other, but for a
+            hand-off from core to core, which has one flag.
     """
 
     chains: tuple[Chain, ...]
@@ -83,8 +88,16 @@ def plan(chains: Sequence[Chain], reserved: dict[Pair, set[int]]) -> FlagPlan:
     return result
 
 
+def is_between_cores(hand_off: HandOff) -> bool:
+    """Return whether a cube core hands a tile to its vector cores, or they hand it back."""
+    return core_of_pipe(hand_off.source) != core_of_pipe(hand_off.target)
+
+
 def _pairs(group: Group) -> list[Pair]:
-    return [(hand_off.source, hand_off.target) for hand_off in group.hand_offs]
+    return [
+        BETWEEN_CORES if is_between_cores(hand_off) else (hand_off.source, hand_off.target)
+        for hand_off in group.hand_offs
+    ]
 
 
 def _placed(groups: list[Group], reserved: dict[Pair, set[int]]) -> list[Group] | Pair:
@@ -95,12 +108,13 @@ def _placed(groups: list[Group], reserved: dict[Pair, set[int]]) -> list[Group] 
         events = []
         for pair in _pairs(group):
             taken = used.setdefault(pair, set())
-            starts = range(EVENTS - group.slots + 1)
-            free = (first for first in starts if not taken & set(range(first, first + group.slots)))
+            count, most = (1, CROSS_FLAGS) if pair == BETWEEN_CORES else (group.slots, EVENTS)
+            starts = range(most - count + 1)
+            free = (first for first in starts if not taken & set(range(first, first + count)))
             first = next(free, None)
             if first is None:
                 return pair
-            taken.update(range(first, first + group.slots))
+            taken.update(range(first, first + count))
             events.append(first)
         result.append(replace(group, events=tuple(events)))
     return result

@@ -20,6 +20,7 @@ _ALLOCATION = PREFIX + "alloc"
 # The pipe of ops that the scalar unit runs itself.
 _SCALAR = "S"
 LOOPS = ("scf.for", "scf.while")
+_STORES = ("fixpipe", "store_ub")
 
 
 @dataclass(frozen=True)
@@ -78,7 +79,7 @@ def accesses(op: Operation) -> list[Access]:
             found.append(TileAccess(op, view.pipe, use.effect != "read", owner, is_certain))
     if "base" in view.definition.operands:
         base = memory_effects.base_of(view.operand("base"))
-        found.append(GlobalAccess(op, view.pipe, view.name == "fixpipe", base))
+        found.append(GlobalAccess(op, view.pipe, view.name in _STORES, base))
     return found
 
 

@@ -30,10 +30,35 @@ multiples of fractals.
     read_tile(source) -> tensor {transpose}    bridge, until `stage-dot-on-cube`: what a load gave
     set_flag([tile]) {from, to, event}     pipe `from` says that it got here; with `tile`, event +
     wait_flag([tile]) {from, to, event}    the number of the tile's buffer. Pipe `to` waits for that
-    barrier() {pipe}                       all earlier work of the pipe is done first (or "ALL")
+    barrier() {pipe, core}                 all earlier work of the pipe is done first (or "ALL").
+                                           ALL is of the cube core, unless `core = "AIV"`
     block_index() -> i32                   which of the launched blocks this is
     grid_size() -> i32 {axis}              the script's grid; fewer blocks may be launched, at most
                                            the function's attribute `flagc.max_blocks`
+
+A cube core (AIC) has two vector cores (AIV), which run the same program: each core takes its own
+ops from it, by their pipe. On vector cores these are AIV.MTE2, V and MTE3, and `sub_block` says
+which of the two it is. They meet in tiles of `gm` and by flags that count:
+
+    spill(source, tile, m, n)              L0C -> rows of a tile of gm, as they are
+    fetch(source, row, rows, columns, tile)                      gm -> UB, from `row` on
+    load_ub(base, offset, row_stride, rows, columns, tile)       GM rows -> UB
+    store_ub(source, base, offset, row_stride, rows, columns)    UB -> GM rows {atomic}
+    vector_fill(value, tile)               the number, f32 or i32, everywhere in the tile
+    vector_cast(source, rows, columns, tile) {rounding}          "rint" to nearest even, "trunc",
+                                           "floor", "ceil"; f32 to f32 gives whole numbers
+    vector_unary(source, rows, columns, tile) {kind}             abs exp ln sqrt
+    vector_binary(left, right, rows, columns, tile) {kind}       add sub mul div max min
+    vector_select(left, right, if_true, if_false, scratch, rows, columns, tile) {kind}
+                                           eq ne lt le gt ge, and one of two values
+    vector_column(source, tile)            a row of numbers, each of them 8 times: a column
+    cross_set() {from, to, flag}           pipe `from` of one kind of core says that it got here;
+    cross_wait() {from, to, flag}          pipe `to` of the other kind waits for that. A vector
+                                           core's flag is set when both have set it
+    sub_block() -> i32                     0 or 1, the vector core of the block
+
+Operands of vector ops are tiles like the result's, or are repeated: one row, a column (8 wide), or
+both (1x8, one number).
 """
 
 from __future__ import annotations
@@ -47,11 +72,21 @@ from flagc.ir.module import AttributeLike, Module, Operation, Value
 Effect = Literal["read", "write", "update"]
 
 PREFIX = "staged."
-PIPES = ("S", "V", "M", "MTE1", "MTE2", "MTE3", "FIX")
+PIPES = ("S", "V", "M", "MTE1", "MTE2", "MTE3", "FIX", "AIV.MTE2")
+VECTOR_PIPES = ("V", "MTE3", "AIV.MTE2")
 # AscendC: event ids per ordered pair of pipes.
 EVENTS = 8
 # Of a module: names of the passes of level "staged" that have run on it.
 PASSES_RUN = "staged.passes"
+# Flags between a cube core and its vector cores: 16, of which CANN's own functions use the upper
+# ones (AscendC, CrossCoreSetFlag).
+CROSS_FLAGS = 8
+# What a cross-core flag counts up to (AscendC, CrossCoreSetFlag).
+MOST_CROSS_SETS = 15
+UNARY_KINDS = ("abs", "exp", "ln", "sqrt")
+BINARY_KINDS = ("add", "sub", "mul", "div", "max", "min")
+COMPARISONS = ("eq", "ne", "lt", "le", "gt", "ge")
+ROUNDINGS = ("rint", "trunc", "floor", "ceil")
 UNIT_FLAGS = (0, 2, 3)
 
 
@@ -63,7 +98,7 @@ class TileUse:
     effect: Effect
 
 
-Kind = str | TileUse  # "pointer", an integer type, or a tile
+Kind = str | TileUse  # "pointer", "number" (f32 or i32), an integer type, or a tile
 
 
 @dataclass(frozen=True)
@@ -138,9 +173,43 @@ DEFINITIONS: dict[str, Definition] = {
     "read_tile": Definition(None, {"source": TileUse("l1", "read")}, ("transpose",), results=1),
     "set_flag": Definition(None, {"tile": TileUse("", "read")}, _FLAGS, optional=1),
     "wait_flag": Definition(None, {"tile": TileUse("", "read")}, _FLAGS, optional=1),
-    "barrier": Definition(None, {}, ("pipe",)),
+    "barrier": Definition(None, {}, ("pipe", "core")),
     "block_index": Definition(None, {}, results=1),
     "grid_size": Definition(None, {}, ("axis",), results=1),
+}
+_READ, _WRITE = TileUse("ub", "read"), TileUse("ub", "write")
+_PART: dict[str, Kind] = {"rows": "i32", "columns": "i32", "tile": _WRITE}
+_ROWS: dict[str, Kind] = {"base": "pointer", "offset": "i64", "row_stride": "i64"}
+DEFINITIONS |= {
+    "spill": Definition(
+        "FIX",
+        {
+            **{"source": TileUse("l0c", "read"), "tile": TileUse("gm", "write")},
+            **{"m": "i32", "n": "i32"},
+        },
+        ("unit_flag",),
+    ),
+    "fetch": Definition("AIV.MTE2", {"source": TileUse("gm", "read"), "row": "i32", **_PART}),
+    "load_ub": Definition("AIV.MTE2", {**_ROWS, **_PART}),
+    "store_ub": Definition(
+        "MTE3", {"source": _READ, **_ROWS, "rows": "i32", "columns": "i32"}, ("atomic",)
+    ),
+    "vector_fill": Definition("V", {"value": "number", "tile": _WRITE}),
+    "vector_cast": Definition("V", {"source": _READ, **_PART}, ("rounding",)),
+    "vector_unary": Definition("V", {"source": _READ, **_PART}, ("kind",)),
+    "vector_binary": Definition("V", {"left": _READ, "right": _READ, **_PART}, ("kind",)),
+    "vector_select": Definition(
+        "V",
+        {
+            **{"left": _READ, "right": _READ, "if_true": _READ, "if_false": _READ},
+            **{"scratch": TileUse("ub", "update"), **_PART},
+        },
+        ("kind",),
+    ),
+    "vector_column": Definition("V", {"source": _READ, "tile": _WRITE}),
+    "cross_set": Definition(None, {}, ("from", "to", "flag")),
+    "cross_wait": Definition(None, {}, ("from", "to", "flag")),
+    "sub_block": Definition(None, {}, results=1),
 }
 # The attribute of a function whose launch has at most so many blocks, `i32`.
 MAX_BLOCKS = "flagc.max_blocks"
@@ -196,6 +265,27 @@ class StagedOp:
     def integer(self, name: str, default: int = 0) -> int:
         """Return an integer attribute."""
         return int(self.op.attributes[name].value) if name in self.op.attributes else default
+
+
+def core_of_pipe(pipe: str) -> str:
+    """Return which kind of core has the pipe, "AIC" or "AIV"."""
+    return "AIV" if pipe in VECTOR_PIPES else "AIC"
+
+
+def core_of(view: StagedOp) -> str | None:
+    """Return which kind of core runs the op; None when both do."""
+    if view.pipe is not None:
+        return core_of_pipe(view.pipe)
+    if view.name == "cross_set":
+        return core_of_pipe(view.text("from"))
+    if view.name == "cross_wait":
+        return core_of_pipe(view.text("to"))
+    if view.name in ("set_flag", "wait_flag"):
+        vector = any(view.text(end) in VECTOR_PIPES for end in ("from", "to"))
+        return "AIV" if vector else "AIC"
+    if view.name == "barrier":
+        return view.text("core") or core_of_pipe(view.text("pipe"))
+    return None
 
 
 def staged_op(op: Operation) -> StagedOp | None:

@@ -9,6 +9,8 @@ bytes of them):
     l0c   zN of 16x16 accumulators: [columns/16][rows][16]
     bt    one row, the bias of 16 columns after the other
     ub    rows, one after the other
+    gm    rows, one after the other, in the part of the launch's workspace that the block has for
+          itself: how the cube core hands accumulators to its two vector cores
 """
 
 from __future__ import annotations
@@ -37,12 +39,13 @@ ELEMENTS = {
     "l0c": ACCUMULATORS,
     "bt": ACCUMULATORS,
     "ub": ("f16", "bf16", "f32", "i8", "i16", "i32"),
+    "gm": ACCUMULATORS,
 }
 MEMORIES = tuple(ELEMENTS)
 
 # Bytes to which a tile's address is aligned (AscendC, alignment of arch 2201; L0C there takes 64,
-# and 512 keeps fractals whole).
-ALIGNMENT = {"l1": 32, "l0a": 512, "l0b": 512, "l0c": 512, "bt": 64, "ub": 32}
+# and 512 keeps fractals whole; so much of global memory is one packet).
+ALIGNMENT = {"l1": 32, "l0a": 512, "l0b": 512, "l0c": 512, "bt": 64, "ub": 32, "gm": 512}
 
 
 def accumulator_of(element: str) -> str:
@@ -53,6 +56,11 @@ def accumulator_of(element: str) -> str:
 def c0_of(element: str) -> int:
     """Return C0, the elements in 32 bytes."""
     return BLOCK_BYTES * 8 // element_bits(element)
+
+
+def scratch_bytes(rows: int) -> int:
+    """Return what a comparison of vectors needs: 64 bits a row, and a block for their address."""
+    return -(-rows * 8 // BLOCK_BYTES) * BLOCK_BYTES + BLOCK_BYTES
 
 
 @dataclass(frozen=True)
@@ -118,7 +126,7 @@ class TileType:
     def granule(self) -> tuple[int, int]:
         """Rows and columns that a tile is a multiple of: its fractal. One row in L1 is plain."""
         c0 = c0_of(self.element)
-        if self.memory in ("ub", "bt") or (self.memory == "l1" and self.rows == 1):
+        if self.memory in ("ub", "bt", "gm") or (self.memory == "l1" and self.rows == 1):
             return 1, c0
         if self.memory == "l0b":
             return c0, FRACTAL_ROWS

@@ -18,7 +18,9 @@ from flagc.ir.staged.operations import (
     TileUse,
     staged_op,
 )
-from flagc.ir.staged.tiles import ALIGNMENT, TileType, accumulator_of
+from flagc.ir.staged.tiles import ACCUMULATORS, ALIGNMENT, TileType, accumulator_of
+from flagc.ir.staged.verify_vector import RULES as VECTOR_RULES
+from flagc.ir.staged.verify_vector import tile as _tile
 from flagc.ir.types import PointerType
 
 
@@ -71,6 +73,9 @@ def _operand_problems(view: StagedOp) -> Iterator[str]:
         elif kind == "pointer":
             if PointerType.of(value) is None:
                 yield f"operand '{name}' is a pointer to global memory, not {value.type}"
+        elif kind == "number":
+            if str(value.type) not in ACCUMULATORS:
+                yield f"operand '{name}' is an f32 or i32, not {value.type}"
         elif str(value.type) != kind:
             yield f"operand '{name}' is an {kind}, not {value.type}"
 
@@ -84,12 +89,6 @@ def _tile_problems(name: str, tile: TileType | None, text: str, use: TileUse) ->
     if use.memory and tile.memory != use.memory:
         verb = "read" if use.effect == "read" else "written"
         yield f"operand '{name}' is {verb} in {use.memory}, but the tile is in {tile.memory}"
-
-
-def _tile(view: StagedOp, name: str) -> TileType:
-    tile = TileType.of(view.operand(name))
-    assert tile is not None  # checked by _operand_problems
-    return tile
 
 
 def _alloc(view: StagedOp) -> Iterator[str]:
@@ -205,6 +204,8 @@ def _buffers(view: StagedOp) -> int:
 def _barrier(view: StagedOp) -> Iterator[str]:
     if view.text("pipe") not in (*PIPES, "ALL"):
         yield f"'{view.text('pipe')}' is no pipe; pipes are: {', '.join(PIPES)}, or ALL"
+    if view.text("core") not in ("", "AIC", "AIV"):
+        yield f"'{view.text('core')}' is no core; cores are: AIC, AIV"
 
 
 def _number(view: StagedOp) -> Iterator[str]:
@@ -227,4 +228,6 @@ _RULES: dict[str, Callable[[StagedOp], Iterator[str]]] = {
     "barrier": _barrier,
     "block_index": _number,
     "grid_size": _number,
+    "sub_block": _number,
+    **VECTOR_RULES,
 }

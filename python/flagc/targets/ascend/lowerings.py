@@ -11,6 +11,7 @@ PIPELINES = ("auto", "flagc", "vendor")
 STAGED_PASSES: tuple[str, ...] = (
     "stage-loads",
     "stage-dot-on-cube",
+    "stage-epilogue",
     "stage-store",
     "pack-k",
     "persistent-blocks",

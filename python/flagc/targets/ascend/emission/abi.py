@@ -11,30 +11,42 @@ from flagc.mlir import ir
 from flagc.targets.ascend.chips import AscendChip
 from flagc.targets.ascend.emission.code import refuse
 from flagc.targets.ascend.emission.device_functions import FUNCTIONS, PREFIX
+from flagc.targets.ascend.emission.scalars import Scalars
 from flagc.targets.ascend.final_lowering import MAX_BLOCKS
 
 _GLOBAL = '"#hivm.address_space<gm>"'
 _SCRATCH = f"memref<?xi8, {_GLOBAL}>"
 # Arguments before the user's: ffts_base, sync_block_lock, workspace; after them the grid's sizes.
 LEADING, TRAILING = 3, 3
-# What the vendor's host callback returns for kernels of the cube core.
-_CUBE_TASK = 20
-_DEVICE = {
-    "hivm.func_core_type": "#hivm.func_core_type<AIC>",
-    "hacc.function_kind": "#hacc.function_kind<DEVICE>",
-}
+# What the vendor's host callback returns for kernels of the cube core, and of both kinds of cores.
+_CUBE_TASK, _MIX_TASK = 20, 32
 
 
 class KernelFunction:
-    """The `func.func` that replaces a `tt.func`, with the vendor's arguments around the user's."""
+    """The `func.func` that replaces a `tt.func`, with the vendor's arguments around the user's.
 
-    def __init__(self, module: Module, old: Operation, max_blocks: int | None) -> None:
+    `core` is "AIC" or "AIV"; a function that is `part_of_mix` is named for it.
+    """
+
+    def __init__(
+        self,
+        module: Module,
+        old: Operation,
+        max_blocks: int | None,
+        core: str = "AIC",
+        *,
+        part_of_mix: bool = False,
+    ) -> None:
         self.module = module
         name = old.attributes["sym_name"].value
+        if part_of_mix:
+            name += f"_mix_{core.lower()}"
         inputs = [_argument_type(old, argument) for argument in old.regions[0].blocks[0].arguments]
         types = ["i64", _SCRATCH, _SCRATCH, *inputs, "i32", "i32", "i32"]
         attributes: dict[str, Any] = {
-            **_DEVICE,
+            "hivm.func_core_type": f"#hivm.func_core_type<{core}>",
+            "hacc.function_kind": "#hacc.function_kind<DEVICE>",
+            **({"hivm.part_of_mix": "unit"} if part_of_mix else {}),
             "sym_name": f'"{name}"',
             "function_type": f"({', '.join(types)}) -> ()",
             "arg_attrs": _argument_attributes(old, len(inputs)),
@@ -60,6 +72,18 @@ class KernelFunction:
     def grid_size(self, axis: int) -> Value:
         """The argument that holds the grid's size along `axis`."""
         return list(self.op.regions[0].blocks[0].arguments)[axis - TRAILING]
+
+    @property
+    def ffts_base(self) -> Value:
+        """The argument that holds what cross-core flags need."""
+        return self.op.regions[0].blocks[0].arguments[0]
+
+    def workspace(self, scalars: Scalars) -> Value:
+        """Return the address of the launch's workspace, computed where `scalars` stands."""
+        argument = self.op.regions[0].blocks[0].arguments[LEADING - 1]
+        name = "memref.extract_aligned_pointer_as_index"
+        index = scalars.op(name, [argument], ["index"]).results[0]
+        return scalars.op("arith.index_cast", [index], ["i64"]).results[0]
 
     def settle_types(self) -> None:
         """Give the arguments their final types; until then, pointers say what they point to."""
@@ -124,7 +148,7 @@ def _memref_flags(types: list[str]) -> str:
     return f"dense<[{flags}]> : vector<{len(types)}xi1>"
 
 
-def declare(module: Module, names: Iterable[str], before: Operation) -> None:
+def declare(module: Module, names: Iterable[str], core: str, before: Operation) -> None:
     """Declare our device functions as the vendor declares its own."""
     for name in sorted(names):
         inputs = ", ".join(["i64"] * len(FUNCTIONS[name].operands))
@@ -136,7 +160,7 @@ def declare(module: Module, names: Iterable[str], before: Operation) -> None:
                 "sym_visibility": '"private"',
                 "function_type": f"({inputs}) -> ()",
                 "hacc.always_inline": "unit",
-                "hivm.func_core_type": "#hivm.func_core_type<AIC>",
+                "hivm.func_core_type": f"#hivm.func_core_type<{core}>",
                 "llvm.emit_c_interface": "unit",
             },
         )
@@ -152,29 +176,45 @@ def _function(module: Module, before: Operation, attributes: Mapping[str, str]) 
     )
 
 
-def add_host_callback(module: Module, kernel: str, before: Operation) -> None:
-    """Tell the launcher, in the vendor's way, that the kernel is for the cube core."""
+def add_host_callbacks(
+    module: Module, kernel: str, workspace: int | None, before: Operation
+) -> None:
+    """Tell the launcher, in the vendor's way, which cores the kernel is for.
+
+    `workspace` is the bytes that each block needs; None for a kernel of the cube core alone.
+    """
+    if workspace is not None:
+        name = "infer_workspace_shape_function"
+        _add_callback(module, kernel, name, ("index", workspace), before)
+    task = _CUBE_TASK if workspace is None else _MIX_TASK
+    _add_callback(module, kernel, "infer_task_type_function", ("i8", task), before)
+
+
+def _add_callback(
+    module: Module, kernel: str, name: str, result: tuple[str, int], before: Operation
+) -> None:
+    kind, value = result
     function = _function(
         module,
         before,
         {
-            "sym_name": f'"{kernel}_infer_task_type_function"',
-            "function_type": "() -> i8",
+            "sym_name": f'"{kernel}_{name}"',
+            "function_type": f"() -> {kind}",
             "hacc.function_kind": "#hacc.function_kind<HOST>",
-            "hacc.host_func_type": "#hacc.host_func_type<infer_task_type_function>",
+            "hacc.host_func_type": f"#hacc.host_func_type<{name}>",
         },
     )
     block = ir.Block.create_at_start(function.regions[0], [], [])
     with ir.InsertionPoint(block), ir.Location.unknown(module.context):
-        task = ir.Operation.create(
+        constant = ir.Operation.create(
             "arith.constant",
-            results=[module.type("i8")],
-            attributes={"value": module.integer(_CUBE_TASK, 8)},
+            results=[module.type(kind)],
+            attributes={"value": module.attribute(f"{value} : {kind}")},
         )
-        ir.Operation.create("func.return", operands=[task.results[0]])
+        ir.Operation.create("func.return", operands=[constant.results[0]])
 
 
-def set_module_attributes(module: Module, chip: AscendChip) -> None:
+def set_module_attributes(module: Module, chip: AscendChip, core_type: str) -> None:
     """Name the chip and its sizes in bits, as the vendor's modules do for hivmc."""
     sizes = {
         "AI_CORE_COUNT": chip.cube_cores,
@@ -192,7 +232,7 @@ def set_module_attributes(module: Module, chip: AscendChip) -> None:
         f'"NPU" : #hacc.target_device_spec<{entries}>>',
         "hacc.hivmc_compatible_print": "true",
         "hacc.hivmc_version": '#hacc.hivmc_version<"0.2.0">',
-        "hivm.module_core_type": "#hivm.module_core_type<AIC>",
+        "hivm.module_core_type": f"#hivm.module_core_type<{core_type}>",
         "memref.memref_as_ptr": "unit",
     }
     for name in [str(getattr(entry, "name", entry)) for entry in module.operation.attributes]:

@@ -22,8 +22,8 @@ class Control:
         """Set or wait for an event, of a tile that of its buffer in turn."""
         event = view.integer("event")
         pipes = {
-            "set_pipe": f"#hivm.pipe<PIPE_{view.text('from')}>",
-            "wait_pipe": f"#hivm.pipe<PIPE_{view.text('to')}>",
+            "set_pipe": f"#hivm.pipe<PIPE_{pipe_name(view.text('from'))}>",
+            "wait_pipe": f"#hivm.pipe<PIPE_{pipe_name(view.text('to'))}>",
         }
         slot = self._tiles.of(view.operand("tile")).slot if view.has("tile") else 0
         number = self._scalars.add(slot, event)
@@ -35,13 +35,18 @@ class Control:
 
     def barrier(self, view: StagedOp) -> None:
         """All earlier work of a pipe first."""
-        self._code.barrier(view.text("pipe"))
+        self._code.barrier(pipe_name(view.text("pipe")))
 
     def block_index(self) -> Value:
         """Return which block of the launch this is, i32."""
         scalars = self._scalars
         index = scalars.op("hivm.hir.get_block_idx", [], ["i64"]).results[0]
         return scalars.op("arith.trunci", [index], ["i32"]).results[0]
+
+    def sub_block(self) -> Value:
+        """Return which of a block's vector cores this is, i32."""
+        index = self._scalars.op("hivm.hir.get_sub_block_idx", [], ["i64"]).results[0]
+        return self._scalars.op("arith.trunci", [index], ["i32"]).results[0]
 
     def program_id(self, axis: int) -> Value:
         """Return the program's index along `axis`: as in the vendor's modules, z runs fastest."""
@@ -68,3 +73,8 @@ class Control:
         """The kernel's end: everything it started is done first."""
         self._code.barrier("ALL")
         self._scalars.op("func.return", [], [])
+
+
+def pipe_name(pipe: str) -> str:
+    """Return what a pipe is called on its own core."""
+    return pipe.removeprefix("AIV.")

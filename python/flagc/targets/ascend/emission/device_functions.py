@@ -11,12 +11,14 @@ from __future__ import annotations
 from collections.abc import Collection
 from dataclasses import dataclass
 
+from flagc.ir.staged.operations import BINARY_KINDS, COMPARISONS, UNARY_KINDS
+from flagc.ir.staged.verify_vector import CASTS
 from flagc.targets.ascend.device_library import ENTRY_PREFIX, INSTRUCTION_PREFIX
 from flagc.targets.ascend.generic_ir import ADDRESS_SPACES
 
 PREFIX = "flagc_"
 _GM, _L1 = ADDRESS_SPACES["gm"], ADDRESS_SPACES["cbuf"]
-_L0A, _L0B, _L0C = (ADDRESS_SPACES[name] for name in ("ca", "cb", "cc"))
+_L0A, _L0B, _L0C, _UB = (ADDRESS_SPACES[name] for name in ("ca", "cb", "cc", "ub"))
 _WORD = 0  # an operand that is no pointer
 
 
@@ -63,19 +65,53 @@ def _functions() -> dict[str, DeviceFunction]:
     for element, suffix in (("f16", "f2h"), ("bf16", "f322bf16"), ("f32", "f32"), ("i32", "s32")):
         store = DeviceFunction(f"FIX.L0C.TO.OUT.{suffix}", (_GM, _L0C, _WORD, _WORD))
         table[f"store_{element}"] = store
+    return table | _vector_functions()
+
+
+def _vector_functions() -> dict[str, DeviceFunction]:
+    """What vector cores run."""
+    table = {
+        "set_mask": DeviceFunction("MOVEMASK", (_WORD, _WORD)),
+        "set_compare_mask": DeviceFunction("SET.CMPMASK", (_UB,)),
+        "vector_fill": DeviceFunction("MOVEV.s32", (_UB, _WORD, _WORD)),
+        "vector_column": DeviceFunction("VBRCB.b32", (_UB, _UB, _WORD)),
+        "vector_select": DeviceFunction("VSEL.f32.1", (_UB, _UB, _UB, _WORD)),
+    }
+    for bits in (16, 32):
+        load, store = f"MOV.OUT.TO.UB.ALIGN.b{bits}.V220", f"MOV.UB.TO.OUT.ALIGN.b{bits}.V220"
+        table[f"ub_load_{bits}"] = DeviceFunction(load, (_UB, _GM, _WORD, _WORD))
+        table[f"ub_store_{bits}"] = DeviceFunction(store, (_GM, _UB, _WORD, _WORD))
+    for kind in UNARY_KINDS:
+        table[f"vector_{kind}"] = DeviceFunction(f"V{kind.upper()}.f32", (_UB, _UB, _WORD))
+    for kind in BINARY_KINDS:
+        for element, suffix in (("f32", "f32"), ("i32", "s32")):
+            if (kind, element) != ("div", "i32"):
+                computed = DeviceFunction(f"V{kind.upper()}.{suffix}", (_UB, _UB, _UB, _WORD))
+                table[f"vector_{kind}_{element}"] = computed
+    for kind in COMPARISONS:
+        compared = DeviceFunction(f"VCMPV.{kind.upper()}.f32", (_UB, _UB, _UB, _WORD))
+        table[f"vector_{kind}"] = compared
+    for source, target in CASTS:
+        names = [element.replace("i32", "s32") for element in (source, target)]
+        for letter in "rzfc" if source in ("f32", "i32") else ("",):
+            instruction = f"VCONV.{names[0]}2{names[1]}{letter}.v220"
+            table[f"vector_cast_{source}_{target}{letter}"] = DeviceFunction(
+                instruction, (_UB, _UB, _WORD)
+            )
     return table
 
 
 FUNCTIONS = _functions()
+OF_VECTOR_CORES = frozenset(_vector_functions())
 
-# The vendor's device library (meta_op.aic.bc of ascendnpu-ir 1.2.0) for the 910B's cube core.
+# The vendor's device libraries (meta_op.aic.bc and .aiv.bc of ascendnpu-ir 1.2.0) for the 910B.
 _TARGET = """\
 target datalayout = "e-i1:8:32-i8:8:32-i16:16:32-i64:64-f16:16:32-v16:16-v32:32-n64-S64"
 target triple = "hiipu64-hisilicon-cce"
 """
 _FEATURES = (
-    '"target-cpu"="dav-c220-cube" "target-features"="+ASAN,+ATOMIC,+AtomicForB64,+AtomicForB8 '
-    ',+FFTSBlk,+MOVX8,+MSTX,+MathOp,+SPR7bits,+dav-c220-cube"'
+    '"target-cpu"="dav-c220-{core}" "target-features"="+ASAN,+ATOMIC,+AtomicForB64,+AtomicForB8 '
+    ',+FFTSBlk,+MOVX8,+MSTX,+MathOp,+SPR7bits,+dav-c220-{core}"'
 )
 
 
@@ -90,11 +126,15 @@ def library_text(symbols: Collection[str], *, for_cann: bool = False) -> str:
     Raises:
         KeyError: there is no such function.
     """
-    attributes = f"alwaysinline nounwind {_FEATURES}" if for_cann else "alwaysinline nounwind"
     lines = [_TARGET]
     declared: set[str] = set()
     for symbol in sorted(symbols):
-        function = FUNCTIONS[symbol.removeprefix(ENTRY_PREFIX + PREFIX)]
+        name = symbol.removeprefix(ENTRY_PREFIX + PREFIX)
+        function = FUNCTIONS[name]
+        attributes = "alwaysinline nounwind"
+        if for_cann:
+            core = "vec" if name in OF_VECTOR_CORES else "cube"
+            attributes += " " + _FEATURES.format(core=core)
         if function.instruction not in declared:
             declared.add(function.instruction)
             lines.append(_declaration(function))

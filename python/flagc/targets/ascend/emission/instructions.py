@@ -110,6 +110,35 @@ MATRICES = Word(
     "device library fixpipe_nz2nd_*; AscendC SetFixpipeNz2ndFlag",
     {"count": (0, 16), "source_stride": (16, 32), "target_stride": (32, 48)},
 )
+# Rows between global memory and UB. Gaps count bytes in global memory and blocks in UB.
+UB_MOVE = Word(
+    "MOV.OUT.TO.UB.ALIGN and MOV.UB.TO.OUT.ALIGN, third operand",
+    "device library load_gm_to_ubuf_*; AscendC DataCopyExtParams",
+    {"bursts": (4, 16), "bytes": (16, 37)},
+)
+UB_GAPS = Word(
+    "MOV.OUT.TO.UB.ALIGN and MOV.UB.TO.OUT.ALIGN, fourth operand",
+    "device library load_gm_to_ubuf_*; AscendC DataCopyExtParams",
+    {"source": (0, 32), "target": (32, 64)},
+)
+# Strides of vector instructions count blocks of 32 bytes.
+VECTOR_UNARY = Word(
+    "vector instructions of one operand, third operand",
+    "device library vcast_*, vexp_*; AscendC UnaryRepeatParams",
+    {
+        **{"target_block": (0, 16), "source_block": (16, 32), "target_repeat": (32, 40)},
+        **{"source_repeat": (40, 52), "repeat": (56, 64)},
+    },
+)
+VECTOR_BINARY = Word(
+    "vector instructions of two operands, fourth operand",
+    "device library vadd_*, vsel_*; AscendC BinaryRepeatParams",
+    {
+        **{"target_block": (0, 8), "left_block": (8, 16), "right_block": (16, 24)},
+        **{"target_repeat": (24, 32), "left_repeat": (32, 40), "right_repeat": (40, 48)},
+        **{"mode": (48, 50), "repeat": (56, 64)},
+    },
+)
 
 
 def pack(scalars: Scalars, word: Word, **values: Scalar) -> Scalar:

@@ -7,16 +7,21 @@ from collections.abc import Callable
 from flagc.ir.dead_code import is_pure, is_unused
 from flagc.ir.module import Module, Operation, Value
 from flagc.ir.staged.operations import MAX_BLOCKS, PASSES_RUN, PREFIX, StagedOp, staged_op
+from flagc.ir.staged.tiles import TileType
 from flagc.ir.staged.verify import find_problem
+from flagc.mlir import ir
 from flagc.targets.ascend.chips import AscendChip
 from flagc.targets.ascend.emission import abi
 from flagc.targets.ascend.emission.code import Code, refuse
 from flagc.targets.ascend.emission.control import Control
+from flagc.targets.ascend.emission.cores import is_mixed, keep_core
+from flagc.targets.ascend.emission.exchange import Exchange
 from flagc.targets.ascend.emission.moves import Moves
 from flagc.targets.ascend.emission.pointers import pointers_to_addresses
 from flagc.targets.ascend.emission.products import Products
 from flagc.targets.ascend.emission.remains import refuse_remains
 from flagc.targets.ascend.emission.tiles import Tiles
+from flagc.targets.ascend.emission.vectors import Vectors
 
 
 def emit(module: Module, chip: AscendChip) -> Module:
@@ -36,18 +41,57 @@ def emit(module: Module, chip: AscendChip) -> Module:
         refuse(result.operation, "a staged module has one function, the kernel's tt.func")
     _erase_unused(result)
     refuse_remains(result)
-    old = functions[0]
+    name = functions[0].attributes["sym_name"].value
+    mixed = is_mixed(result)
+    workspace = _workspace_bytes(result) if mixed else None
+    kernel = _emit_core(result, "AIC", workspace)
+    if mixed:
+        other = Module.parse(module.text(), "final", origin="the staged module")
+        _emit_core(other, "AIV", workspace)
+        _take_over(result, other)
+    abi.add_host_callbacks(result, name, workspace, kernel.op)
+    abi.set_module_attributes(result, chip, "MIX" if mixed else "AIC")
+    return result
+
+
+def _emit_core(module: Module, core: str, workspace: int | None) -> abi.KernelFunction:
+    """Turn the kernel into its function for one kind of cores; `workspace` None: the only kind."""
+    if workspace is not None:
+        keep_core(module, core)
+    _erase_unused(module)
+    (old,) = module.functions()
     blocks = int(old.attributes[MAX_BLOCKS].value) if MAX_BLOCKS in old.attributes else None
-    kernel = abi.KernelFunction(result, old, blocks)
-    code = Code(result, kernel.op)
-    _emit_ops(code, kernel)
+    mixed = workspace is not None
+    kernel = abi.KernelFunction(module, old, blocks, core, part_of_mix=mixed)
+    code = Code(module, kernel.op)
+    if mixed:
+        code.scalars.at_start()
+        code.scalars.op("hivm.hir.set_ffts_base_addr", [kernel.ffts_base], [])
+        code.hivm("set_mask_norm")
+    _emit_ops(code, kernel, core, workspace or 0)
     pointers_to_addresses(code, kernel)
     _drop_foreign_attributes(kernel.op)
-    abi.declare(result, code.called, kernel.op)
-    name = kernel.op.attributes["sym_name"].value
-    abi.add_host_callback(result, name, kernel.op)
-    abi.set_module_attributes(result, chip)
-    return result
+    abi.declare(module, code.called, core, kernel.op)
+    return kernel
+
+
+def _workspace_bytes(module: Module) -> int:
+    """Return what each block needs for its tiles of gm, whole packets."""
+    end = 0
+    for op in module.walk(PREFIX + "alloc"):
+        tile = TileType.of(op.results[0])
+        if tile is not None and tile.memory == "gm":
+            addresses = [int(entry) for entry in op.attributes["addresses"]]
+            end = max(end, *(address + tile.reserved_bytes for address in addresses))
+    return end
+
+
+def _take_over(module: Module, other: Module) -> None:
+    """Move the functions of another module here."""
+    with module.context:
+        parsed = ir.Module.parse(other.text())
+    for op in list(parsed.body.operations):
+        module.body.append(op)
 
 
 def _erase_unused(module: Module) -> None:
@@ -57,11 +101,13 @@ def _erase_unused(module: Module) -> None:
             op.erase()
 
 
-def _emit_ops(code: Code, kernel: abi.KernelFunction) -> None:
+def _emit_ops(code: Code, kernel: abi.KernelFunction, core: str, workspace: int) -> None:
     """Create the instructions of each op next to it, then erase the ops."""
     tiles = Tiles(code)
     moves, products = Moves(code, tiles), Products(code, tiles)
     control = Control(code, tiles, kernel)
+    exchange = Exchange(code, tiles, kernel, products, control, workspace)
+    vectors = Vectors(code, tiles)
     actions: dict[str, Callable[[StagedOp], None]] = {
         "nd2nz": moves.nd2nz,
         "fill": moves.fill,
@@ -73,6 +119,18 @@ def _emit_ops(code: Code, kernel: abi.KernelFunction) -> None:
         "set_flag": control.flag,
         "wait_flag": control.flag,
         "barrier": control.barrier,
+        "spill": exchange.spill,
+        "fetch": exchange.fetch,
+        "load_ub": exchange.load_ub,
+        "store_ub": exchange.store_ub,
+        "cross_set": lambda view: exchange.cross(view, core),
+        "cross_wait": lambda view: exchange.cross(view, core),
+        "vector_fill": vectors.fill,
+        "vector_cast": vectors.cast,
+        "vector_unary": vectors.unary,
+        "vector_binary": vectors.binary,
+        "vector_select": vectors.select,
+        "vector_column": vectors.column,
     }
     ops = list(code.module.walk())
     done: list[Operation] = [op for op in ops if op.name == PREFIX + "alloc"]
@@ -97,6 +155,8 @@ def _index(control: Control, op: Operation) -> Value | None:
     """Return the value of an op that asks about the launch; None for any other op."""
     if op.name == PREFIX + "block_index":
         return control.block_index()
+    if op.name == PREFIX + "sub_block":
+        return control.sub_block()
     if op.name == "tt.get_program_id":
         return control.program_id(int(op.attributes["axis"].value))
     if op.name in ("tt.get_num_programs", PREFIX + "grid_size"):

@@ -21,7 +21,7 @@ from flagc.targets.ascend.emission.tiles import Tile, Tiles
 _CONVERT = {"f32": 0, "i32": 0, "f16": 1, "bf16": 16}
 # Bits of CTRL that say that stores are atomic, and of which type (6 to 8: f32 1, f16 2, i32 4,
 # bf16 6); 9 and 10, which say what is done, stay 0: add. CCE intrinsics set_atomic_*.
-_ATOMIC_BITS = {"f32": (6,), "f16": (7,), "i32": (8,), "bf16": (7, 8)}
+ATOMIC_BITS = {"f32": (6,), "f16": (7,), "i32": (8,), "bf16": (7, 8)}
 # Products of fewer fractals than this on one accumulator must not follow each other without a
 # barrier (AscendC Mmad, "PipeBarrier<PIPE_M>"; catlass).
 _SETTLED_FRACTALS = 10
@@ -102,7 +102,7 @@ class Products:
 
     def fixpipe(self, view: StagedOp) -> None:
         """Accumulators, converted, to rows of global memory."""
-        scalars, code = self._scalars, self._code
+        scalars = self._scalars
         source = self._tiles.of(view.operand("source"))
         require(view.op, source.type, STORE_SHAPE, "n", source.type.columns)
         pointer = PointerType.of(view.operand("base"))
@@ -115,22 +115,34 @@ class Products:
             start = scalars.multiply(offset, element_bits(element) // 8)
             target = scalars.add(view.operand("base"), start)
             stride = scalars.extended(view.operand("row_stride"))
-            shape = code.word(STORE_SHAPE, n=n, m=m, target_stride=stride)
-            options = code.word(
-                STORE_OPTIONS,
-                source_stride=self._row_stride(source),
-                unit_flag=view.integer("unit_flag"),
-                convert=_CONVERT[element],
-                relu=int(view.flag("relu")),
-                rows=1,
-            )
-            atomic = _ATOMIC_BITS[element] if view.text("atomic") else ()
-            self._set_control(atomic, enable=True)
-            code.call(
-                "set_matrices", code.word(MATRICES, count=1, source_stride=1, target_stride=1)
-            )
-            code.call(f"store_{element}", target, source.address, shape, options)
-            self._set_control(atomic, enable=False)
+            atomic = ATOMIC_BITS[element] if view.text("atomic") else ()
+            self.set_control(atomic, enable=True)
+            self.store(view, source, target, stride, (m, n), element)
+            self.set_control(atomic, enable=False)
+
+    def store(
+        self,
+        view: StagedOp,
+        source: Tile,
+        target: Scalar,
+        stride: Scalar,
+        size: tuple[Scalar, Scalar],
+        element: str,
+    ) -> None:
+        """Move `size` rows and columns, both above 0, to rows of `element` at an address."""
+        code = self._code
+        m, n = size
+        shape = code.word(STORE_SHAPE, n=n, m=m, target_stride=stride)
+        options = code.word(
+            STORE_OPTIONS,
+            source_stride=self._row_stride(source),
+            unit_flag=view.integer("unit_flag"),
+            convert=_CONVERT[element],
+            relu=int(view.flag("relu")),
+            rows=1,
+        )
+        code.call("set_matrices", code.word(MATRICES, count=1, source_stride=1, target_stride=1))
+        code.call(f"store_{element}", target, source.address, shape, options)
 
     def _row_stride(self, source: Tile) -> Scalar:
         if source.row_stride is None:
@@ -139,6 +151,7 @@ class Products:
             return source.row_stride
         return self._scalars.load(source.row_stride)
 
-    def _set_control(self, bits: tuple[int, ...], *, enable: bool) -> None:
+    def set_control(self, bits: tuple[int, ...], *, enable: bool) -> None:
+        """Set or clear bits of the register CTRL."""
         for bit in bits:
             self._code.hivm("set_ctrl", enable=str(enable).lower(), idx=f"{bit} : i64")

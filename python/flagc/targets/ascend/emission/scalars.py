@@ -139,6 +139,12 @@ class Scalars:
             return value << bits
         return self._binary("shli", value, bits) if bits else value
 
+    def shift_right(self, value: Scalar, bits: Scalar) -> Scalar:
+        """Return the bits of `value`, moved down, zeros on top."""
+        if isinstance(value, int) and isinstance(bits, int):
+            return (value & ((1 << _WORD) - 1)) >> bits
+        return self._binary("shrui", value, bits)
+
     def divide_up(self, value: Scalar, unit: int) -> Scalar:
         """Return how many times `unit`, a power of two, is needed for `value` >= 0."""
         shift = unit.bit_length() - 1
