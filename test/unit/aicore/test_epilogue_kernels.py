@@ -12,7 +12,7 @@ import triton.language as tl
 
 from kernels.epilogue_kernels import product
 from support.comparing import assert_rounded, guarded, product_error, untouched
-from support.emulating import DTYPES, emulated
+from support.emulating import DTYPES, OURS, Lowering, emulated
 from support.error_bounds import Bounded, choose
 from support.gemm_cases import Gemm, random_values
 
@@ -80,7 +80,7 @@ class Case:
     side: str = "fp32"
     tile: tuple[int, int, int] = (64, 64, 64)
 
-    def kernel(self) -> Any:
+    def kernel(self, how: Lowering = OURS) -> Any:
         epilogue = EPILOGUES[self.kind]
         types = {"a": f"*{self.element}", "b": f"*{self.element}", "c": f"*{self.out}"}
         types |= dict.fromkeys("MNK", "i32") | {"alpha": "fp32"}
@@ -96,9 +96,9 @@ class Case:
                 types[name] = f"*{kind}"
             else:
                 constants[name] = None
-        return emulated(product, types, constants, pipeline="flagc")
+        return emulated(product, types, constants, how=how)
 
-    def check(self, m: int, n: int, k: int) -> Any:
+    def check(self, m: int, n: int, k: int, how: Lowering = OURS) -> Any:
         epilogue = EPILOGUES[self.kind]
         a, b = random_values(self.element, m, k), random_values(self.element, k, n)
         storage, c = guarded(m, n, dtype=DTYPES[self.out])
@@ -112,7 +112,7 @@ class Case:
         before = c.clone()
         given = [sides[name] for name in _SIDES if name in epilogue.arguments.split()]
         grid = (-(-m // self.tile[0]), -(-n // self.tile[1]))
-        report = self.kernel().run(grid, [a, b, c, *given, ALPHA, m, n, k])
+        report = self.kernel(how).run(grid, [a, b, c, *given, ALPHA, m, n, k])
         sums = _sum(a, b)
         values = self._values(epilogue, sides, a, before)
         exact = epilogue.function(sums, *values)
@@ -170,7 +170,7 @@ def test_epilogues(case: Case) -> None:
 def test_epilogues_of_the_template(epilogue: str) -> None:
     """The Cube takes no bias of bf16. Rows are further apart than they are long."""
     for m, n, k in ((50, 101, 37), (129, 72, 136)):
-        Gemm("bf16", "bf16", epilogue=epilogue, pipeline="flagc").check(m, n, k, pad=3)
+        Gemm("bf16", "bf16", epilogue=epilogue, how=OURS).check(m, n, k, pad=3)
 
 
 def test_integers_stay_integers() -> None:
@@ -178,7 +178,7 @@ def test_integers_stay_integers() -> None:
     types |= dict.fromkeys("MNK", "i32")
     constants: dict[str, Any] = {"BLOCK_M": 32, "BLOCK_N": 64, "BLOCK_K": 32, "KIND": "int bias"}
     constants |= {"SUM": tl.int32, "d": None, "x": None, "column": None}
-    kernel = emulated(product, types, constants, pipeline="flagc")
+    kernel = emulated(product, types, constants, how=OURS)
     a, b, row = random_values("i8", 50, 70), random_values("i8", 70, 90), random_values("i32", 90)
     c = torch.zeros(50, 90, dtype=torch.int32)
     kernel.run((2, 2), [a, b, c, row, ALPHA, 50, 90, 70])
@@ -190,7 +190,7 @@ def test_atomic_additions() -> None:
     types |= dict.fromkeys("MNK", "i32")
     constants: dict[str, Any] = {"BLOCK_M": 32, "BLOCK_N": 64, "BLOCK_K": 32, "KIND": "add"}
     constants |= {"SUM": tl.float32} | dict.fromkeys(("d", "x", "row", "column"))
-    kernel = emulated(product, types, constants, pipeline="flagc")
+    kernel = emulated(product, types, constants, how=OURS)
     a, b = random_values("fp16", 50, 70), random_values("fp16", 70, 90)
     storage, c = guarded(50, 90)
     before = c.copy_(torch.randn(50, 90)).clone()
@@ -204,3 +204,24 @@ def test_tiles_take_turns_in_the_workspace() -> None:
     """Both cores go on with the next tile: 60 tiles on 20 blocks, with two slots each."""
     report = Case("alpha", "fp16", "fp16").check(64 * 6, 64 * 10, 64)
     assert report.blocks == 20
+
+
+@pytest.mark.parametrize(
+    "how",
+    [
+        Lowering("flagc", without=("persistent-blocks",)),
+        Lowering("flagc", without=("multi-buffer", "pack-k")),
+        Lowering("flagc", passes="stage-epilogue{rows=16},multi-buffer{ub=1 gm=1}"),
+        Lowering("flagc", passes="persistent-blocks{cores=2},multi-buffer{gm=5}"),
+        Lowering("flagc", passes="insert-sync{unit-flag=true}"),
+    ],
+    ids=str,
+)
+def test_other_schedules(how: Lowering) -> None:
+    Case("rows", "fp16", "fp16").check(150, 333, 70, how)
+
+
+def test_auto_takes_vector_cores() -> None:
+    assert Case("silu", "fp16", "fp16").kernel(Lowering("auto")).facts.task_type == 32
+    names = Case("silu", "fp16", "fp16").kernel(Lowering("auto")).facts.entries
+    assert names == {"aic": "product_mix_aic", "aiv": "product_mix_aiv"}
