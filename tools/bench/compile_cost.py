@@ -4,8 +4,8 @@
 
 Each figure is a median over rounds in which flagc and its reference alternate, with the quartiles.
 Bars (issue 2): whole sm90 compile at most 1.25x `triton.compile`, IR bridge at most 60 ms a stage,
-Ascend chain at most 2.5 s, a second run of the same command at most 0.25 s of compile work. Issue 5:
-flagc's own lowering for Ascend takes no longer than the vendor's.
+Ascend chain at most 2.5 s, a second run of the same command at most 0.25 s of compile work. Issue
+5: flagc's own lowering for Ascend takes no longer than the vendor's.
 """
 
 from __future__ import annotations
