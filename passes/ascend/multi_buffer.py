@@ -5,8 +5,13 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from flagc.ir.analysis.tensor_axes import nested_ops
-from flagc.ir.analysis.tile_accesses import buffers_of, is_allocation, tile_of
-from flagc.ir.analysis.tile_liveness import lifetimes, peak_bytes, rotates
+from flagc.ir.analysis.tile_accesses import (
+    buffers_of,
+    is_allocation,
+    loops_around,
+    tile_of,
+)
+from flagc.ir.analysis.tile_liveness import Lifetime, lifetimes, peak_bytes, rotates
 from flagc.ir.module import Module, Operation
 from flagc.ir.staged.operations import MOST_CROSS_SETS, staged_op
 from flagc.pipeline.context import PassContext
@@ -23,7 +28,8 @@ class MultiBuffer(Pass):
 
     `l1` is the depth of the tiles in L1; 0 takes the kernel's `num_stages`, at least 2. `l0` is
     that of L0A, L0B and the bias table. `l0c` is that of accumulators; 0 takes 2. As many as fit
-    are taken, and a remark says so where the kernel or an option asked for more. Tiles outside of
+    are taken, and a remark says so where the kernel or an option asked for more; tiles of outer
+    loops keep one buffer where two of all do not fit. Tiles outside of
     loops, or in a branch, keep one buffer; so do tiles of UB that no move fills or empties. `ub` is
     the depth of the others, and `gm` that of what the cube core hands to its vector cores.
     """
@@ -76,12 +82,7 @@ class MultiBuffer(Pass):
             return
         capacity = getattr(context.target, f"{memory}_bytes", None)
         found = lifetimes(function)
-        depth = wanted
-        while depth > 1 and capacity is not None:
-            buffers = {op: depth if op in rotating else buffers_of(op) for op in tiles}
-            if peak_bytes(found, memory, buffers) <= capacity:
-                break
-            depth -= 1
+        depth, deepened = _most(found, memory, wanted, tiles, rotating, capacity)
         if depth < asked:
             total = sum(tile_of(op).bytes for op in rotating)
             text = (
@@ -89,9 +90,32 @@ class MultiBuffer(Pass):
                 f"with tiles of {total} bytes in loops"
             )
             context.remark(rotating[0], text)
-        for op in rotating:
+        for op in deepened:
             op.attributes["buffers"] = module.integer(depth)
         context.statistic(f"buffers of a tile in {memory}", depth)
+
+
+def _most(
+    found: list[Lifetime],
+    memory: str,
+    wanted: int,
+    tiles: list[Operation],
+    rotating: list[Operation],
+    capacity: int | None,
+) -> tuple[int, list[Operation]]:
+    """Return the most buffers that fit, up to `wanted`, and the tiles that get them.
+
+    Before those of inner loops get one only, those of outer loops, which are filled less often (a
+    tile's bias, once for all of K), keep one.
+    """
+    nesting = {op: len(loops_around(op)) for op in rotating}
+    inner = [op for op in rotating if nesting[op] == max(nesting.values())]
+    for deepened in (rotating, inner):
+        for depth in range(wanted, 1, -1):
+            buffers = {op: depth if op in deepened else buffers_of(op) for op in tiles}
+            if capacity is None or peak_bytes(found, memory, buffers) <= capacity:
+                return depth, deepened
+    return 1, rotating
 
 
 def _is_handed_on(allocation: Operation) -> bool:

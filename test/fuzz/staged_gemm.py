@@ -14,7 +14,7 @@ from fuzz.gemm import KINDS, GemmSpecialisation
 from support.emulating import Lowering
 from support.gemm_cases import Gemm
 
-EPILOGUES = ["none", "none", "none", "bias", "bias+relu"]
+EPILOGUES = ["none", "none", "none", "bias", "bias+relu", "gelu", "residual", "scale"]
 TILES = [16, 32, 64, 128, 256]
 LARGEST = 300
 OPTIONAL = ("pack-k", "persistent-blocks", "multi-buffer")
@@ -44,8 +44,8 @@ class StagedGemmTemplate:
         if kind == "i8":
             k = max(32, k)  # Triton asks for that
         epilogue = str(random.choice(EPILOGUES))
-        if kind in ("i8", "bf16"):
-            epilogue = "none"  # the bias table takes no bf16
+        if kind == "i8":
+            epilogue = "none"
         order = "".join(random.choice(["N", "T"], 2))
         gemm = Gemm(kind, out, order, (m, n, k), epilogue, how=_lowering(random))
         return StagedGemmSpecialisation(gemm)
@@ -72,4 +72,5 @@ def _with_options(random: np.random.Generator, name: str) -> str:
     if name == "persistent-blocks":
         cores, group = random.choice([1, 3, 20]), random.choice([0, 1, 2, 3, 8])
         return f"persistent-blocks{{cores={cores} group-m={group}}}"
-    return f"multi-buffer{{l0={random.integers(1, 3)}}}"
+    l0, ub, gm = (random.integers(1, 4) for _ in range(3))
+    return f"multi-buffer{{l0={l0} ub={ub} gm={gm}}}"

@@ -10,7 +10,13 @@ from collections import defaultdict
 
 from flagc.ir.analysis.memory_effects import base_of
 from flagc.ir.module import Module, defining_op
-from flagc.ir.staged.operations import staged_op
+from flagc.ir.staged.operations import (
+    MOST_CROSS_SETS,
+    VECTOR_PIPES,
+    core_of,
+    core_of_pipe,
+    staged_op,
+)
 from flagc.ir.staged.tiles import TileType
 
 _UNIT = 512  # bytes that are watched together
@@ -30,6 +36,11 @@ _TILES = {
     "load_bt": "{source}, %n, {tile}",
     "mad": "{a}, {b}, {c}, %n, %n, %n, %t",
     "fixpipe": "{source}, %arg_{base}, %l, %l, %n, %n",
+    "spill": "{source}, {tile}, %n, %n",
+    "fetch": "{source}, %z, %n, %n, {tile}",
+    "vector_unary": "{source}, %n, %n, {tile}",
+    "vector_cast": "{source}, %n, %n, {tile}",
+    "store_ub": "{source}, %arg_{base}, %l, %l, %n, %n",
 }
 _TYPES = {
     "nd2nz": "!tt.ptr<f16>, i64, i64, i32, i32, {tile}",
@@ -39,6 +50,11 @@ _TYPES = {
     "load_bt": "{source}, i32, {tile}",
     "mad": "{a}, {b}, {c}, i32, i32, i32, i1",
     "fixpipe": "{source}, !tt.ptr<f16>, i64, i64, i32, i32",
+    "spill": "{source}, {tile}, i32, i32",
+    "fetch": "{source}, i32, i32, i32, {tile}",
+    "vector_unary": "{source}, i32, i32, {tile}",
+    "vector_cast": "{source}, i32, i32, {tile}",
+    "store_ub": "{source}, !tt.ptr<f16>, i64, i64, i32, i32",
 }
 
 
@@ -174,9 +190,11 @@ class Pipes:
             self._executed[view.op] += 1
         elif view.name in ("set_flag", "wait_flag"):
             self._flag(view)
+        elif view.name in ("cross_set", "cross_wait"):
+            self._cross_flag(view)
         elif view.name == "barrier":
             if view.text("pipe") == "ALL":
-                self._meet()
+                self._meet(core_of(view))
         elif view.pipe is not None:
             self._instruction(view)
 
@@ -188,7 +206,7 @@ class Pipes:
         assert event < 8
         key = (source, target, event)
         if view.name == "set_flag":
-            self._see(source, self._clocks["S"])
+            self._see(source, self._clocks[_scalar(source)])
             if self._flags[key]:
                 raise Disorder(f"{key} is set twice")
             if self._clocks[source][target] < self._waits.get(key, 0):
@@ -201,19 +219,36 @@ class Pipes:
             self._see(target, self._flags[key].pop())
             self._waits[key] = self._clocks[target][target]
 
+    def _cross_flag(self, view):
+        """Flags between cores count; one core's vector cores are taken for one here."""
+        source, target = view.text("from"), view.text("to")
+        waiting = self._flags[("cross", view.integer("flag"))]
+        if view.name == "cross_set":
+            self._see(source, self._clocks[_scalar(source)])
+            waiting.append(dict(self._clocks[source]))
+            if len(waiting) > MOST_CROSS_SETS:
+                raise Disorder("a flag between cores is set too often")
+        else:
+            if not waiting:
+                raise Disorder("a flag between cores is waited for and not set")
+            self._tick(target)
+            self._see(target, waiting.pop(0))
+
     def _tick(self, pipe):
-        self._see(pipe, self._clocks["S"])
+        self._see(pipe, self._clocks[_scalar(pipe)])
         self._clocks[pipe][pipe] += 1
 
     def _see(self, pipe, clocks):
         for other, time in dict(clocks).items():
             self._clocks[pipe][other] = max(self._clocks[pipe][other], time)
 
-    def _meet(self):
-        for pipe in ("S", "M", "MTE1", "MTE2", "FIX"):
-            self._see("S", self._clocks[pipe])
-        for pipe in ("M", "MTE1", "MTE2", "FIX"):
-            self._see(pipe, self._clocks["S"])
+    def _meet(self, core):
+        pipes = VECTOR_PIPES if core == "AIV" else ("M", "MTE1", "MTE2", "FIX")
+        scalar = _scalar(pipes[0])
+        for pipe in pipes:
+            self._see(scalar, self._clocks[pipe])
+        for pipe in pipes:
+            self._see(pipe, self._clocks[scalar])
 
     def _instruction(self, view):
         self.instructions += 1
@@ -227,7 +262,7 @@ class Pipes:
                 self._touch(view, (kind.memory, unit), use.effect != "read")
         if "base" in view.definition.operands:
             base = base_of(view.operand("base"))
-            self._touch(view, ("gm", base.arg_number), view.name == "fixpipe")
+            self._touch(view, ("memory", base.arg_number), view.name in ("fixpipe", "store_ub"))
 
     def _touch(self, view, place, writes):
         seen, pipe = self._clocks[view.pipe], view.pipe
@@ -241,6 +276,11 @@ class Pipes:
             self._read[place] = {}
         else:
             self._read[place][pipe] = seen[pipe]
+
+
+def _scalar(pipe):
+    """Return the scalar unit that gives a pipe its work."""
+    return "S of AIV" if core_of_pipe(pipe) == "AIV" else "S"
 
 
 def assert_in_order(module, runs=12):

@@ -343,3 +343,60 @@ def test_the_judge_sees_a_missing_flag():
     with pytest.raises(Disorder):
         for seed in range(40):
             Pipes(seed).run(module)
+
+
+def mixed(persistent=True, slots=2, buffers=2, base="c"):
+    """A sum that goes to the vector cores, which compute it in parts."""
+    text = Text()
+    if persistent:
+        text.loop()
+    text.tile("acc", "l0c", 16, 16, "f32", buffers=slots)
+    text.loop()
+    a, b = loads(text)
+    step(text, a, b, "acc")
+    text.end()
+    text.tile("slot", "gm", 16, 16, "f32", buffers=slots)
+    text.op("spill", source="acc", tile="slot")
+    text.loop()
+    text.tile("moved", "ub", 16, 16, "f32", buffers=buffers)
+    text.tile("between", "ub", 16, 16, "f32")
+    text.tile("out", "ub", 16, 16, "f16", buffers=buffers)
+    text.op("fetch", source="slot", tile="moved")
+    text.op("vector_unary", source="moved", tile="between", attributes='{kind = "exp"}')
+    text.op("vector_cast", source="between", tile="out", attributes='{rounding = "rint"}')
+    text.op("store_ub", source="out", base=base)
+    text.end()
+    if persistent:
+        text.end()
+    return text.module()
+
+
+@pytest.mark.parametrize("persistent", [True, False])
+@pytest.mark.parametrize("slots", [1, 2, 3])
+@pytest.mark.parametrize("buffers", [1, 2])
+def test_cores_hand_tiles_over(persistent, slots, buffers):
+    module = mixed(persistent, slots, buffers)
+    assert synchronised(module) == []
+    assert_in_order(module)
+    # One flag says that a tile is there, one that its place is free; that one is set for each slot.
+    flags = {(op.attributes["from"].value, op.attributes["flag"].value)
+             for op in module.walk("staged.cross_set")}  # fmt: skip
+    assert flags == ({("FIX", 0), ("AIV.MTE2", 1)} if persistent else {("FIX", 0)})
+    assert counted(module, "cross_set") == (2 + slots if persistent else 1)
+    assert counted(module, "barrier") == 0
+
+
+def test_a_flag_between_cores_that_is_missing_is_found():
+    module = mixed()
+    synchronised(module)
+    for op in list(module.walk("staged.cross_set", "staged.cross_wait")):
+        op.erase()
+    with pytest.raises(Disorder, match="race for"):
+        assert_in_order(module)
+
+
+def test_memory_of_both_cores():
+    """What a vector core stores, the cube core may not load: no flag orders that."""
+    module = mixed(base="a")
+    with pytest.raises(PassFailure, match="a vector core touches here what the cube core touches"):
+        synchronised(module)

@@ -112,6 +112,50 @@ def test_loops_one_after_the_other_share_the_memory():
     assert buffers(text.module(), MultiBuffer(l1=4))[0]["l1"] == [2, 2]
 
 
+@pytest.mark.parametrize(("columns", "depths"), [(192, [2, 2, 2]), (208, [1, 2, 2])])
+def test_inner_loops_come_first(columns, depths):
+    """A bias, once a tile, must not take the second buffers from what K's loop fills."""
+    text = Text(with_addresses=False)
+    text.loop()
+    text.tile("bias", "l1", 1, 1024)
+    text.op("nd2nz", tile="bias")
+    text.loop()
+    text.tile("a", "l1", 256, 496)
+    text.tile("b", "l1", 16, columns)
+    text.op("nd2nz", tile="a")
+    text.op("nd2nz", tile="b")
+    text.end()
+    text.end()
+    assert buffers(text.module(), MultiBuffer(l1=2)) == ({"l1": depths}, [])
+
+
+def test_tiles_of_vector_cores():
+    """What moves fill or empty rotates; what vector instructions hand each other does not."""
+    text = Text(with_addresses=False)
+    text.loop()
+    text.tile("c", "l0c", 32, 32, "f32")
+    text.tile("slot", "gm", 32, 32, "f32")
+    text.op("spill", source="c", tile="slot")
+    text.loop()
+    text.tile("moved", "ub", 16, 32, "f32")
+    text.tile("between", "ub", 16, 32, "f32")
+    text.tile("out", "ub", 16, 32, "f16")
+    text.op("fetch", source="slot", tile="moved")
+    text.op("vector_unary", source="moved", tile="between", attributes='{kind = "exp"}')
+    text.op("vector_cast", source="between", tile="out", attributes='{rounding = "rint"}')
+    text.op("store_ub", source="out", base="c")
+    text.end()
+    text.end()
+    found, _ = buffers(text.module(), MultiBuffer())
+    assert found["gm"] == [2]
+    assert found["ub"] == [2, 1, 2]
+    found, _ = buffers(text.module(), MultiBuffer(ub=1, gm=4))
+    assert found["gm"] == [4]
+    assert found["ub"] == [1, 1, 1]
+    with pytest.raises(PassFailure, match="gm = 16: a flag between cores counts to 15"):
+        buffers(text.module(), MultiBuffer(gm=16))
+
+
 def test_a_tile_that_fits_once_only():
     found, said = buffers(gemm(512, 16, 512), MultiBuffer())
     assert found["l1"] == [1, 1]

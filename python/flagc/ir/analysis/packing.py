@@ -85,7 +85,11 @@ def _trips(loop: Operation) -> int:
 
 
 def _other_bytes(loop: Operation, moves: Sequence[Move]) -> int:
-    """Return the bytes of L1 that other tiles have while the loop runs."""
+    """Return the bytes of L1 that other tiles have while the loop runs.
+
+    Those beside the loop count also where they are done with before it: once blocks are persistent
+    they rotate, and the next one is filled meanwhile.
+    """
     packed = [move.allocation for move in moves]
     function = loops_around(loop)[-1] if loops_around(loop) else loop
     while str(function.name) not in ("tt.func", "func.func"):
@@ -96,7 +100,10 @@ def _other_bytes(loop: Operation, moves: Sequence[Move]) -> int:
     total = 0
     for life in lifetimes(function):
         op = life.allocation
-        if tile_of(op).memory != "l1" or op in packed or life.end < start or life.start > end:
+        if tile_of(op).memory != "l1" or op in packed:
+            continue
+        is_apart = life.end < start or life.start > end
+        if is_apart and block_of(op) != block_of(loop):
             continue
         inside = block_of(op) == loop.regions[0].blocks[0]
         total += tile_of(op).reserved_bytes * (_BUFFERS if inside else 1)
