@@ -207,13 +207,21 @@ def test_missing_toolchain_without_a_network(folder: str, tmp_path: Path) -> Non
     place = tmp_path / folder
     environment = {"FLAGC_DATA_DIR": str(place), "PIP_NO_INDEX": "1"}
     out = tmp_path / "out"
-    done = flagc(GEMM, "--target", "ascend", "-o", out, environment=environment)
+    vendor = ("--target", "ascend", "--pipeline", "vendor")
+    done = flagc(GEMM, *vendor, "-o", out, environment=environment)
     assert done.status == 2
     assert len(done.error_lines) == 1
     says = "cannot download triton-ascend" if folder == "data" else "set FLAGC_DATA_DIR"
     assert says in done.error_lines[0]
     assert not out.exists()
     assert not [path for path in place.rglob("*") if path.name != ".lock" and path.is_file()]
+
+
+def test_a_product_needs_no_download(tmp_path: Path) -> None:
+    """flagc's own lowering does without the vendor's adapter."""
+    environment = {"FLAGC_DATA_DIR": str(tmp_path / "data"), "PIP_NO_INDEX": "1"}
+    done = flagc(GEMM, "--target", "ascend", environment=environment)
+    assert done.status == 0, done.stderr
 
 
 def test_no_path_and_unknown_suffix(tmp_path: Path) -> None:
@@ -238,7 +246,8 @@ def test_l0c_overflow_names_the_largest_tiles(tmp_path: Path) -> None:
     script.write_text(
         GEMM.read_text().replace("BLOCK_M=128, BLOCK_N=128", "BLOCK_M=256, BLOCK_N=256")
     )
-    done = flagc(script, "--target", "ascend:910B3", "-o", tmp_path / "out")
+    whole = ("--without", "split-accumulators")
+    done = flagc(script, "--target", "ascend:910B3", *whole, "-o", tmp_path / "out")
     assert done.status == 1
     message = done.error_lines[0]
     assert "262144 bytes" in message  # 256 * 256 * 4
@@ -246,6 +255,9 @@ def test_l0c_overflow_names_the_largest_tiles(tmp_path: Path) -> None:
     assert "BLOCK_M <= 128" in message
     assert "big_tile.py:" in message
     assert not (tmp_path / "out").exists()
+    split = flagc(script, "--target", "ascend:910B3")
+    assert split.status == 0, split.stderr
+    assert "128 of 256 rows are computed at a time" in split.stdout + split.stderr
 
 
 def test_ub_overflow_names_the_largest_block() -> None:
