@@ -133,6 +133,16 @@ def test_grids_empty_and_too_large() -> None:
     assert (out == 0).all()
 
 
+def test_a_persistent_kernel_takes_any_grid() -> None:
+    """As many blocks are launched as there are cores. Most of these have no rows to compute."""
+    a, b = torch.randn(20, 16).half(), torch.randn(16, 20).half()
+    c = torch.empty(20, 20, dtype=torch.float16)
+    strides = (*a.stride(), *b.stride(), *c.stride())
+    with flagc.use("ascend", pipeline="flagc", checks=False):
+        gemm_kernel[(65536, 1)](a, b, c, 20, 20, 16, *strides, BLOCK_M=32, BLOCK_N=32, BLOCK_K=16)
+    assert_rounded(c, a.double() @ b.double(), product_error(a, b))
+
+
 def test_the_session_ends() -> None:
     with flagc.use("ascend"):
         gemm(torch.ones(16, 16).half(), torch.ones(16, 16).half())

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from kernels import epilogue_kernels as kernels
+from kernels import follow_up_kernels as kernels
 from support.lowering import lowered, python_file
 from support.planned import after, small_gemm
 from support.two_launches import merged, run_apart, run_merged

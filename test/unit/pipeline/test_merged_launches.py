@@ -7,7 +7,7 @@ import triton
 import flagc
 from flagc.bench.executor import BenchingExecutor
 from flagc.check.executor import CheckingExecutor
-from kernels.epilogue_kernels import by_elements, in_place, two_results
+from kernels.follow_up_kernels import by_elements, in_place, two_results
 from support.lowering import python_file
 from support.numpy_launches import numpy_executor, numpy_launches
 from unit.bench.test_benching import Clock

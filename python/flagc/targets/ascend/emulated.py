@@ -157,12 +157,15 @@ class EmulatedExecutor:
         self, launch: Launch, grid: Grid, arguments: Sequence[Argument]
     ) -> tuple[EmulatedKernel, Grid, list[str], list[Any]]:
         """The compiled kernel, its own grid, and names and values of its own arguments."""
-        _refuse_grid(launch.source.name, grid)
+        if min(grid) < 0:
+            size = "x".join(map(str, grid))
+            name = launch.source.name
+            raise UsageError(f"kernel '{name}': the grid {size} has a negative size")
         for argument in arguments:
             _refuse_tensor(argument)
         kernel, metadata = self._kernel(launch)
         launched, arguments = planned(metadata, grid, arguments, "cpu")
-        _refuse_grid(launch.source.name, launched)
+        _refuse_blocks(launch.source.name, launched, kernel.facts.blocks_of(launched))
         parts = [part for argument in arguments for part in lowered_arguments(argument)]
         return kernel, launched, [name for name, _, _ in parts], [value for _, _, value in parts]
 
@@ -226,16 +229,12 @@ def _refuse_tensor(argument: Argument) -> None:
         )
 
 
-def _refuse_grid(kernel: str, grid: tuple[int, int, int]) -> None:
-    """Raise UsageError for a grid that no AI Core takes; one without blocks does nothing."""
-    blocks = grid[0] * grid[1] * grid[2]
-    size = "x".join(map(str, grid))
-    if min(grid) < 0:
-        raise UsageError(f"kernel '{kernel}': the grid {size} has a negative size")
+def _refuse_blocks(kernel: str, grid: Grid, blocks: int) -> None:
+    """Raise UsageError for more blocks than an AI Core takes; a launch without any does nothing."""
     if blocks > MAX_BLOCKS:
         raise UsageError(
-            f"kernel '{kernel}': the grid {size} has {blocks} blocks; an Ascend launch takes at "
-            f"most {MAX_BLOCKS}: let each block do more"
+            f"kernel '{kernel}': the grid {'x'.join(map(str, grid))} has {blocks} blocks; an "
+            f"Ascend launch takes at most {MAX_BLOCKS}: let each block do more"
         )
 
 
