@@ -2,6 +2,7 @@
 
 import triton
 import triton.language as tl
+from triton.language.extra import libdevice
 
 
 @triton.jit
@@ -65,6 +66,8 @@ def product(
         y = acc.to(tl.float16) * 0.5 + tl.load(x + at, mask=inside, other=0.0)
     elif KIND == "clamp":
         y = tl.minimum(tl.maximum(acc, -1.0), alpha)
+    elif KIND == "tanh":
+        y = libdevice.tanh(acc * 0.125)
     elif KIND == "roots":
         y = tl.sqrt(tl.abs(acc)) - tl.math.rsqrt(tl.abs(acc) + 1.0)
     elif KIND == "both":

@@ -47,6 +47,8 @@ EPILOGUES = {
     "clamp": Epilogue(
         "alpha", lambda s: choose(Bounded.of(ALPHA) - s, 0.0, choose(s, -1.0, s, -1.0), ALPHA)
     ),
+    # See test_rational_functions.py.
+    "tanh": Epilogue("", lambda s: (s * 0.125).apply(torch.tanh, 8.0)),
     "roots": Epilogue(
         "",
         lambda s: s.abs().apply(_root, 1.0) - (s.abs() + 1.0).apply(lambda x: 1 / x.sqrt(), 3.0),
@@ -156,7 +158,7 @@ CASES = [
     *(Case("clamp", "fp16", "fp32"), Case("roots", "bf16", "fp32")),
     *(Case("both", "fp16", "fp32"), Case("in-place", "fp16", "bf16", "fp32", (128, 64, 64))),
     *(Case("quotient", "fp16", "fp32"), Case("power", "fp16", "fp16", "fp32")),
-    Case("bands", "fp16", "fp32"),
+    *(Case("bands", "fp16", "fp32"), Case("tanh", "fp16", "fp32")),
 ]  # fmt: skip
 
 
@@ -198,6 +200,17 @@ def test_atomic_additions() -> None:
     exact = _sum(a, b) * 0.5 + before.double()
     assert untouched(storage, c)
     assert_rounded(c, exact.exact, exact.lost)
+
+
+@pytest.mark.parametrize(("kind", "expected"), [("clamp", -1.0), ("leaky", float("nan"))])
+def test_what_is_no_number(kind: str, expected: float) -> None:
+    """tl.maximum gives the other one; a comparison is false, and 0.01 * NaN is taken."""
+    a, b = random_values("fp16", 40, 32), random_values("fp16", 32, 64)
+    a[7] = float("nan")
+    c = torch.zeros(40, 64)
+    Case(kind, "fp16", "fp32").kernel().run((1, 1), [a, b, c, ALPHA, 40, 64, 32])
+    torch.testing.assert_close(c[7], torch.full((64,), expected), rtol=0, atol=0, equal_nan=True)
+    assert not c[torch.arange(40) != 7].isnan().any()
 
 
 def test_tiles_take_turns_in_the_workspace() -> None:

@@ -7,7 +7,7 @@
 A node has the form of the smallest thing that is repeated to what the kernel writes: a number, a
 row, a column, or a matrix; what is computed of rows alone is a row. Arithmetic on 16-bit floats is
 done in f32 and rounded after each op, which gives the same numbers (f32 has more than twice their
-bits).
+bits). A `math.fma` is rounded twice, and i32 becomes a 16-bit float by way of f32.
 """
 
 from __future__ import annotations
