@@ -141,8 +141,7 @@ class Measured:
             "limit_cycles": self.case.limit_cycles,
             "columns": {
                 column: {
-                    name: {"missing": found.why} if isinstance(found, Missing) else found.describe()
-                    for name, found in candidates.items()
+                    name: _plain(found) for name, found in candidates.items()
                 }
                 for column, candidates in self.columns.items()
             },
@@ -153,6 +152,14 @@ class Measured:
             "share_of_cube_limit": {column: self.share(column) for column in self.columns},
             "published": [vars(entry) for entry in self.case.published],
         }
+
+
+def _plain(found: Found) -> dict[str, Any]:
+    """Return what is needed to compare; `flagc --bench` tells how busy each pipe was."""
+    if isinstance(found, Missing):
+        return {"missing": found.why}
+    kept = ("cycles", "microseconds", "blocks", "cores", "critical_pipe", "l2_hit_share")
+    return {name: value for name, value in found.describe().items() if name in kept}
 
 
 def read_cases(table: Path) -> list[Case]:
