@@ -140,9 +140,7 @@ class Measured:
             "dtype": self.case.problem.dtype,
             "limit_cycles": self.case.limit_cycles,
             "columns": {
-                column: {
-                    name: _plain(found) for name, found in candidates.items()
-                }
+                column: {name: _plain(found) for name, found in candidates.items()}
                 for column, candidates in self.columns.items()
             },
             "best": {c: found[0] for c in self.columns if (found := self.best(c)) is not None},
