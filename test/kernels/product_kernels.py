@@ -3,6 +3,11 @@
 import triton
 import triton.language as tl
 
+# Triton 3.9 has no block pointers any more.
+BLOCKS_OF_TENSORS = ["descriptors"]
+if tuple(int(part) for part in triton.__version__.split(".")[:2]) < (3, 9):
+    BLOCKS_OF_TENSORS.append("block_pointers")
+
 
 @triton.jit
 def walking_pointers(

@@ -78,7 +78,7 @@ def test_two_sums_that_share_a_load(shape: tuple[int, int, int]) -> None:
     assert untouched(second, e)
 
 
-@pytest.mark.parametrize("name", ["block_pointers", "descriptors"])
+@pytest.mark.parametrize("name", kernels.BLOCKS_OF_TENSORS)
 @pytest.mark.parametrize("shape", SHAPES)
 def test_blocks_of_tensors(name: str, shape: tuple[int, int, int]) -> None:
     m, n, k = shape

@@ -154,7 +154,7 @@ def test_two_sums_share_a_load(shape):
     np.testing.assert_array_equal(e, np.maximum(product(a, c.T), 0))
 
 
-@pytest.mark.parametrize("kernel", ["block_pointers", "descriptors"])
+@pytest.mark.parametrize("kernel", kernels.BLOCKS_OF_TENSORS)
 @pytest.mark.parametrize("shape", SHAPES)
 def test_blocks_of_tensors(kernel, shape):
     m, n, k = shape
