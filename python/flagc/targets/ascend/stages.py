@@ -292,7 +292,7 @@ class LlvmTexts:
 
 
 class LlvmStage(Stage):
-    """The final module as LLVM IR, linked with the vendor's device library."""
+    """The final module as LLVM IR, linked with the device functions that it calls."""
 
     name, suffix = "llvm", ".ll"
 
@@ -339,7 +339,7 @@ class ObjectStage(Stage):
                 Diagnostic(
                     "remark",
                     "no kernel object: that needs hivmc of Huawei's CANN on PATH; the last stage "
-                    "is llvm, linked with the vendor's device library",
+                    "is llvm, linked with the device functions",
                     stage=self.name,
                 )
             )
