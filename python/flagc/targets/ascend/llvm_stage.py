@@ -1,4 +1,4 @@
-"""Stage llvm: hivmc's input as LLVM IR, linked with the device functions that it calls, and optimised.
+"""Stage llvm: hivmc's input as LLVM IR, linked with the device functions it calls, and optimised.
 
 In the result the AI Core's instructions are visible as calls of undefined functions `hivm.*`, such
 as `hivm.LOAD.L1.TO.L0A...`, `hivm.MAD...`, `hivm.FIX.L0C.TO.OUT...` and `hivm.SET.FLAG.IMM`.
