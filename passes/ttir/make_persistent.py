@@ -36,8 +36,10 @@ class MakePersistent(Pass):
     (`flagc.ir.launch_plan`); that is what flagc's launchers do: `flagc --run` and `--bench`,
     bundles, `flagc.install` and `flagc.use_passes`. The kernel is right for any number of programs.
 
-    `programs` is by default the number of multiprocessors of the target; on Ascend of cube cores,
-    or of vector cores for a kernel without matrix products. With `group_m`, tiles of a grid of two
+    `programs` is by default the number of multiprocessors of the target, times `resident`; on
+    Ascend of cube cores, or of vector cores for a kernel without matrix products. Where registers
+    and shared memory leave room for two (`--resources` tells), `resident=2` lets one program's
+    products hide the other's epilogue. With `group_m`, tiles of a grid of two
     axes are visited in groups of so many rows, as `swizzle-program-ids` does. `flatten` marks the
     loop for Triton's fusion with the loop inside it, so that a tile's first loads overlap the tile
     before.
@@ -52,12 +54,15 @@ class MakePersistent(Pass):
     programs: int = 0
     group_m: int = 0
     flatten: bool = False
+    resident: int = 1
 
     def run(self, module: Module, context: PassContext) -> None:
         """Wrap the kernel's body in a loop over tiles."""
         if self.programs < 0 or self.group_m < 0:
             context.error(None, "programs and group-m must not be negative")
-        programs = self.programs or _at_a_time(module, context.target)
+        if self.resident < 1:
+            context.error(None, f"resident is {self.resident}; at least 1 program runs at a time")
+        programs = self.programs or self.resident * _at_a_time(module, context.target)
         if not programs:
             context.error(None, "say how many programs: this target's number is not known")
         functions = module.functions()

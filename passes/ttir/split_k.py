@@ -72,6 +72,8 @@ def _main_loop(function: Operation) -> Operation | Flaw:
     plan = plan_of(function)
     if plan is not None and (plan.programs or plan.ways > 1):
         return Flaw(function, "programs share tiles already")
+    if plan is not None and plan.descriptors:
+        return Flaw(function, "descriptors-by-launcher has run already; it goes after split-k")
     blocks = list(function.regions[0].blocks)
     if len(blocks) > 1:
         end = list(blocks[0].operations)[-1].operation

@@ -2,11 +2,15 @@
 // RUN: flagc-opt %s --split-input-file --passes make-persistent{programs=4,flatten=true} | filecheck %s --check-prefix FLATTEN
 // RUN: flagc-opt %s --split-input-file --target cuda:sm90 --passes make-persistent | filecheck %s --check-prefix SM90
 // RUN: flagc-opt %s --split-input-file --target ascend:910B1 --passes make-persistent | filecheck %s --check-prefix ASCEND
+// RUN: flagc-opt %s --split-input-file --target cuda:sm90 --passes make-persistent{resident=2} | filecheck %s --check-prefix TWO
+// RUN: not flagc-opt %s --passes make-persistent{programs=4,resident=0} 2>&1 | filecheck %s --check-prefix NONE
 // RUN: not flagc-opt %s --passes make-persistent{group-m=-1} 2>&1 | filecheck %s --check-prefix NEGATIVE
 
 // FLATTEN: tt.flatten
 // SM90: flagc_launch = array<i32: 1, 1, 1, 1, 1, 1, 132, 1, 0, 0, 0, 0>
 // ASCEND: flagc_launch = array<i32: 1, 1, 1, 1, 1, 1, 48, 1, 0, 0, 0, 0>
+// TWO: flagc_launch = array<i32: 1, 1, 1, 1, 1, 1, 264, 1, 0, 0, 0, 0>
+// NONE: resident is 0; at least 1 program runs at a time
 // NEGATIVE: programs and group-m must not be negative
 
 // The grid comes behind the arguments; what is the same for all tiles stays before the loop.

@@ -85,6 +85,23 @@ PIPELINES: list[tuple[str, bool]] = [
         False,
     ),
     ("resize-tiles{y=256},drop-proven-masks,epilogue-subtile{pieces=4}", False),
+    ("unwrap-modulo-offsets,loads-to-descriptors,descriptors-by-launcher", True),
+    (
+        "unwrap-modulo-offsets,loads-to-descriptors{versioned=true},make-persistent{group-m=8},"
+        "descriptors-by-launcher",
+        True,
+    ),
+    (
+        "specialise-arguments,resize-tiles{x=64,y=64},trim-grid,unwrap-modulo-offsets,"
+        "loads-to-descriptors,epilogue-subtile,split-k{ways=2},descriptors-by-launcher",
+        False,
+    ),
+    (
+        "specialise-arguments,resize-tiles{y=256},trim-grid,unwrap-modulo-offsets,"
+        "loads-to-descriptors,epilogue-subtile{pieces=4},make-persistent{group-m=8,flatten=true},"
+        "descriptors-by-launcher",
+        False,
+    ),
 ]
 _SHAPES_OF_A_KERNEL = 3
 

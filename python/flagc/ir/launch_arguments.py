@@ -2,12 +2,18 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Sequence
+from dataclasses import asdict
 
-from flagc.ir.launch_plan import METADATA, LaunchPlan
+from flagc.ir.descriptor_abi import types_are_bare
+from flagc.ir.launch_plan import METADATA, LaunchPlan, PlannedDescriptor
 from flagc.ir.module import Module, Operation, Value
+from flagc.ir.types import TensorDescType, TensorType
 
 _AXES = 3
+# The function's attribute with the plan's descriptors, as JSON.
+_DESCRIPTORS = f"{METADATA}_descriptors"
 _GRID = (("i32", "{}"),) * _AXES
 _ALIGNED = "{tt.divisibility = 16 : i32}"
 # Sums are kept in f32.
@@ -21,7 +27,13 @@ def plan_of(function: Operation) -> LaunchPlan | None:
     numbers = [int(number) for number in function.attributes[METADATA]]
     old, new, rest = numbers[:_AXES], numbers[_AXES : 2 * _AXES], numbers[2 * _AXES :]
     programs, ways, workspace, *limits = rest
-    return LaunchPlan(tuple(old), tuple(new), programs, ways, workspace, tuple(limits))  # type: ignore[arg-type]
+    listed = (
+        json.loads(function.attributes[_DESCRIPTORS].value)
+        if _DESCRIPTORS in function.attributes
+        else []
+    )
+    made = tuple(map(PlannedDescriptor.of, listed))
+    return LaunchPlan(tuple(old), tuple(new), programs, ways, workspace, tuple(limits), made)  # type: ignore[arg-type]
 
 
 def set_plan(module: Module, function: Operation, plan: LaunchPlan) -> None:
@@ -36,20 +48,57 @@ def set_plan(module: Module, function: Operation, plan: LaunchPlan) -> None:
     function.attributes[METADATA] = module.attribute(f"array<i32: {numbers}>")
 
 
+def plan_descriptors(
+    module: Module, function: Operation, planned: Sequence[PlannedDescriptor]
+) -> list[Value]:
+    """Let the launcher make descriptors, the first that it makes; return them.
+
+    A workspace must not be added to the plan afterwards.
+    """
+    set_plan(module, function, plan_of(function) or LaunchPlan())
+    listed = json.dumps([asdict(descriptor) for descriptor in planned])
+    function.attributes[_DESCRIPTORS] = module.attribute(json.dumps(listed))
+    values = []
+    for descriptor in planned:
+        block = TensorType(descriptor.block, descriptor.element)
+        rank = len(descriptor.block)
+        kinds = (TensorDescType(block, bare=types_are_bare()).text(), *["i32"] * rank)
+        added = [(kind, "{}") for kind in (*kinds, *["i64"] * rank)]
+        values.append(add_arguments(module, function, added)[0])
+    return values
+
+
+def script_arguments(function: Operation) -> list[Value]:
+    """Return the arguments that the script's launch has, without those of a plan."""
+    arguments = list(function.regions[0].blocks[0].arguments)
+    plan = plan_of(function)
+    return arguments if plan is None else arguments[: -_AXES - _after_grid(plan)]
+
+
+def _after_grid(plan: LaunchPlan) -> int:
+    return _of_descriptors(plan) + (len(_MEMORY) if plan.workspace else 0)
+
+
+def _of_descriptors(plan: LaunchPlan) -> int:
+    return sum(descriptor.arguments for descriptor in plan.descriptors)
+
+
 def script_grid(function: Operation) -> tuple[Value, ...]:
     """Return the arguments that hold the script's grid, of a function that has a plan."""
     plan = plan_of(function)
     assert plan is not None
-    end = len(_MEMORY) if plan.workspace else 0
     arguments = list(function.regions[0].blocks[0].arguments)
-    first = len(arguments) - end - _AXES
+    first = len(arguments) - _after_grid(plan) - _AXES
     return tuple(arguments[first : first + _AXES])
 
 
 def shared_memory(function: Operation) -> tuple[Value, Value]:
     """Return the workspace and the counters, of a function whose plan has them."""
-    *_, workspace, counters = function.regions[0].blocks[0].arguments
-    return workspace, counters
+    plan = plan_of(function)
+    assert plan is not None
+    arguments = list(function.regions[0].blocks[0].arguments)
+    first = len(arguments) - _after_grid(plan)
+    return arguments[first], arguments[first + 1]
 
 
 def add_arguments(

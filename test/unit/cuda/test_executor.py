@@ -54,6 +54,14 @@ def device_descriptor(x_ptr, out_ptr, BLOCK: tl.constexpr):
     tl.store(out_ptr + offsets[:, None] * BLOCK + offsets[None, :], source.load([0, 0]))
 
 
+@triton.jit
+def copy_described(source_ptr, out_ptr, rows, stride, BLOCK: tl.constexpr):
+    source = tl.make_tensor_descriptor(source_ptr, [rows, BLOCK], [stride, 1], [BLOCK, BLOCK])
+    offsets = tl.arange(0, BLOCK)
+    tile = source.load([tl.program_id(0) * BLOCK, 0])
+    tl.store(out_ptr + offsets[:, None] * BLOCK + offsets[None, :], tile)
+
+
 def executor(stand_in: StandIn, chip: str = "sm90", passes: Any = ()) -> CudaExecutor:
     return CudaExecutor(CudaTarget(chip), passes, compile_kernel, {}, lambda: stand_in.driver)
 
@@ -234,22 +242,25 @@ def test_two_launches_are_one_where_a_pass_merges_them(stand_in: StandIn, gpu: N
     assert stand_in.text("name") == b"scale"
 
 
+class TensorMap(ctypes.Structure):
+    """What the stand-in was asked to encode last."""
+
+    _fields_ = (
+        *((name, ctypes.c_int) for name in ("type", "swizzle", "fill")),
+        ("rank", ctypes.c_uint),
+        ("box", ctypes.c_uint * 5),
+        ("address", ctypes.c_uint64),
+        ("sizes", ctypes.c_uint64 * 5),
+        ("strides", ctypes.c_uint64 * 4),
+        ("map", ctypes.c_uint64),
+    )
+
+
 def test_a_host_side_descriptor_becomes_a_tensor_map(stand_in: StandIn, gpu: None) -> None:
     storage = gpu_tensor(torch.ones(100, 96, dtype=torch.float16))
     descriptor = TensorDescriptor(storage, [100, 64], [96, 1], [64, 64])
     stand_in.expect([128, 4, 4, 8, 8, 8, 8, 8])
     run(executor(stand_in), copy_tile, (1,), descriptor, storage, BLOCK=64)
-
-    class TensorMap(ctypes.Structure):
-        _fields_ = (
-            *((name, ctypes.c_int) for name in ("type", "swizzle", "fill")),
-            ("rank", ctypes.c_uint),
-            ("box", ctypes.c_uint * 5),
-            ("address", ctypes.c_uint64),
-            ("sizes", ctypes.c_uint64 * 5),
-            ("strides", ctypes.c_uint64 * 4),
-            ("map", ctypes.c_uint64),
-        )
 
     found = TensorMap.in_dll(stand_in.library, "tensor_map")
     assert (found.type, found.rank, found.fill) == (6, 2, 0)  # FLOAT16
@@ -259,6 +270,24 @@ def test_a_host_side_descriptor_becomes_a_tensor_map(stand_in: StandIn, gpu: Non
     packed = bytes(stand_in.last.parameters)
     assert packed[:128] == b"\xab" * 128
     assert struct.unpack("<iiqqQ", packed[128:160]) == (100, 64, 96, 1, storage.data_ptr())
+
+
+def test_a_descriptor_that_a_pass_leaves_to_the_launcher(stand_in: StandIn, gpu: None) -> None:
+    storage = gpu_tensor(torch.ones(100, 96, dtype=torch.float16))
+    out = gpu_tensor(torch.ones(64, 64, dtype=torch.float16))
+    stand_in.expect([8, 8, 4, 4, 4, 4, 4, 128, 4, 4, 8, 8, 8, 8])
+    load_installed_passes()
+    passes = parse_pipeline("descriptors-by-launcher")
+    arguments = (storage, out, 100, 96)
+    run(executor(stand_in, passes=passes), copy_described, (1, 2), *arguments, BLOCK=64)
+    found = TensorMap.in_dll(stand_in.library, "tensor_map")
+    assert found.address == storage.data_ptr()
+    assert (list(found.sizes[:2]), found.strides[0]) == ([64, 100], 192)
+    packed = bytes(stand_in.last.parameters)
+    assert struct.unpack("<QQiiiii", packed[:36]) == (
+        storage.data_ptr(), out.data_ptr(), 100, 96, 1, 2, 1
+    )  # fmt: skip
+    assert packed[36:164] == b"\xab" * 128
 
 
 def test_clusters_and_other_attributes(stand_in: StandIn) -> None:

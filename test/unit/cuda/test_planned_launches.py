@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import json
 from types import SimpleNamespace
 from typing import Any
 
@@ -11,7 +12,7 @@ import torch
 from triton.backends.nvidia import driver as nvidia
 from triton.runtime import _allocation
 
-from flagc.ir.launch_plan import METADATA, LaunchPlan
+from flagc.ir.launch_plan import METADATA, LaunchPlan, PlannedDescriptor
 from flagc.targets.cuda import counters, planned_launches
 
 
@@ -79,6 +80,48 @@ def test_a_shared_tile_gets_workspace_and_counters(monkeypatch: pytest.MonkeyPat
         (8, 3, 1, 77, 88, *HANDLES, "x", 16, 2, 3, 1, "workspace", "counters"),
         (0, 3, 1, 77, 88, *HANDLES, "x", 16, 0, 3, 1, None, None),
     ]
+
+
+def test_the_launcher_makes_descriptors(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of tensors and of bare addresses; positions leave out constexprs."""
+    launched = Launched(monkeypatch)
+    rows = PlannedDescriptor(0, "f16", (64, 32), ((1,), 96), ((2,), 1), "nan")
+    plan = LaunchPlan(descriptors=(rows, PlannedDescriptor(0, "f16", (8,), (7,), (1,))))
+    assert LaunchPlan.of(json.loads(json.dumps(plan.describe()))) == plan
+    signature = {"x": "*fp16", "B": "constexpr", "m": "i32", "row": "i32"}
+    source = SimpleNamespace(fn=None, constants={(1,): 16}, signature=signature)
+    launcher = nvidia.CudaLauncher(source, SimpleNamespace(**{METADATA: plan.describe()}))
+    kinds = ["*fp16", "constexpr", "i32", "i32", "i32", "i32", "i32"]
+    made = ["tensordesc<f16[64,32]>", "tensordesc<f16[8]>"]
+    assert list(launched.sources[0].signature.values()) == [*kinds, *made]
+    x = torch.zeros(9)
+    launcher(2, 3, 1, 77, 88, *HANDLES, x, 16, 100, 128)
+    launcher(2, 3, 1, 77, 88, *HANDLES, 4096, 16, 100, 128)
+    for call, address in zip(launched.calls, (x.data_ptr(), 4096), strict=True):
+        assert call[:5] == (2, 3, 1, 77, 88)
+        assert call[-8:-2] == (16, 100, 128, 2, 3, 1)
+        two_dimensions, vector = call[-2:]
+        assert two_dimensions.base.data_ptr() == vector.base.data_ptr() == address
+        assert (two_dimensions.shape, two_dimensions.strides) == ([100, 96], [128, 1])
+        assert (two_dimensions.padding, two_dimensions.round_f32_to_tf32) == ("nan", False)
+        assert (vector.shape, vector.strides, vector.padding) == ([7], [1], "zero")
+
+
+def test_an_empty_tensor_has_a_zero_in_its_place(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The driver refuses to describe it."""
+    zeros = torch.zeros
+    monkeypatch.setattr(torch, "zeros", lambda *sizes, device, dtype: zeros(*sizes, dtype=dtype))
+    launched = Launched(monkeypatch)
+    plan = LaunchPlan(descriptors=(PlannedDescriptor(0, "f32", (8, 8), (4, (1,)), ((1,), 1)),))
+    signature = {"x": "*fp32", "k": "i32"}
+    source = SimpleNamespace(fn=None, constants={}, signature=signature)
+    launcher = nvidia.CudaLauncher(source, SimpleNamespace(**{METADATA: plan.describe()}))
+    launcher(1, 1, 1, 77, 88, *HANDLES, None, 0)
+    (call,) = launched.calls
+    tensor = call[-1]
+    assert tensor.shape == [1, 1]
+    assert 4 * tensor.strides[0] % 16 == 0
+    assert not tensor.base.any()
 
 
 class FakeCuda:

@@ -24,7 +24,7 @@ from flagc.targets.cuda.executor import require_gpu
 from flagc.targets.cuda.facts import cuda_facts
 from flagc.targets.cuda.kernel_image import KernelImage
 
-_FORMAT = 2
+_FORMAT = 3
 _VALUE, _DIVISIBILITY = "flagc.value", "tt.divisibility"
 
 

@@ -11,6 +11,7 @@ from flagc.frontend.execution import Argument
 from flagc.ir.launch_plan import METADATA, LaunchPlan
 from flagc.pipeline.compiler import CompileResult
 from flagc.targets.cuda.counters import take_counters
+from flagc.targets.cuda.described_tensors import described_tensors
 from flagc.targets.cuda.driver_api import CudaDriver, LaunchShape
 from flagc.targets.cuda.parameters import parameters
 
@@ -90,6 +91,15 @@ class KernelImage:
             if plan.workspace:
                 shared = [allocate(size), take_counters(tiles, stream)]
                 packed += [ctypes.c_uint64(buffer.data_ptr()) for buffer in shared]
+            made = [
+                Argument("a tensor descriptor", planned.signature, tensor)
+                for planned, tensor in zip(
+                    plan.descriptors,
+                    described_tensors(plan, [argument.value for argument in arguments]),
+                    strict=True,
+                )
+            ]
+            packed += parameters(made, facts["tensordesc_meta"] or (), driver)
             grid = plan.launched(grid)
         programs = grid[0] * grid[1] * grid[2]
         if not programs:

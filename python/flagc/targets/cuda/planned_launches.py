@@ -2,18 +2,23 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+from itertools import compress
 from types import SimpleNamespace
 from typing import Any
 
 from triton.backends.nvidia import driver as nvidia
 from triton.runtime import _allocation
 
-from flagc.ir.launch_plan import METADATA, LaunchPlan
+from flagc.ir.launch_plan import METADATA, DescribedTensor, LaunchPlan
 from flagc.targets.cuda.counters import take_counters
+from flagc.targets.cuda.described_tensors import described_tensors
 
 _GRID = {f"{METADATA}_grid_{axis}": "i32" for axis in "xyz"}
 _MEMORY = {f"{METADATA}_workspace": "*fp32", f"{METADATA}_counters": "*i32"}
 _ALIGNMENT = 128
+# Metadata, launch metadata and two hooks come before a launch's values.
+_HANDLES = 4
 
 
 def provide() -> None:
@@ -35,7 +40,13 @@ def _initialise(launcher: Any, source: Any, metadata: Any) -> None:
     description = getattr(metadata, METADATA, None)
     plan = launcher.flagc_plan = None if description is None else LaunchPlan.of(description)
     if plan is not None:
-        added = {**_GRID, **(_MEMORY if plan.workspace else {})}
+        made = {
+            f"{METADATA}_descriptor_{number}": planned.signature
+            for number, planned in enumerate(plan.descriptors)
+        }
+        added = {**_GRID, **(_MEMORY if plan.workspace else {}), **made}
+        # Which of a launch's values reach the kernel.
+        launcher.flagc_runtime = [kind != "constexpr" for kind in source.signature.values()]
         source = SimpleNamespace(
             fn=getattr(source, "fn", None),
             constants=getattr(source, "constants", {}),
@@ -57,4 +68,16 @@ def _launch(launcher: Any, x: int, y: int, z: int, stream: int, function: int, *
     elif plan.workspace:  # nothing is launched
         memory = [None, None]
     launched = plan.launched(grid)
-    return _original_launch(launcher, *launched, stream, function, *rest, *grid, *memory)
+    made: list[Any] = []
+    if plan.descriptors:
+        values = compress(rest[_HANDLES:], launcher.flagc_runtime)
+        made = [_with_address(tensor) for tensor in described_tensors(plan, list(values))]
+    return _original_launch(launcher, *launched, stream, function, *rest, *grid, *memory, *made)
+
+
+def _with_address(tensor: DescribedTensor) -> DescribedTensor:
+    """Give a tensor of which the script passes the bare address the method that Triton calls."""
+    if hasattr(tensor.base, "data_ptr"):
+        return tensor
+    address = int(tensor.base or 0)
+    return replace(tensor, base=SimpleNamespace(data_ptr=lambda: address))
