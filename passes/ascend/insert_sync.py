@@ -23,7 +23,9 @@ from flagc.ir.analysis.tile_accesses import (
     addresses_of,
     block_of,
     buffers_of,
+    home_of,
     is_allocation,
+    is_shared,
     loops_around,
     nested_accesses,
 )
@@ -54,7 +56,8 @@ class InsertSync(Pass):
     global memory that is written and read) gets barriers for all pipes of a core.
 
     A cube core and its vector cores have flags of their own kind, and no barrier: what is not
-    ordered by them is an error.
+    ordered by them is an error. So are tiles that blocks share, without a `grid_barrier` between
+    those who fill them and those who read them, and before they are filled again.
 
     With `unit_flag`, M and FIX take turns on accumulators by themselves, fractal by fractal, where
     it is known which product is the last before the store: FIX then begins before M is through.
@@ -77,8 +80,13 @@ class InsertSync(Pass):
             if self.unit_flag:
                 taking_turns = set_unit_flags(module, context, by_tile)
                 by_tile = _by_tile(function)
+            shared = {tile for tile in by_tile if is_shared(tile)}
+            for tile in shared:
+                _require_grid_barriers(context, tile, by_tile[tile])
             chains = (
-                chain_of(tile, found) for tile, found in by_tile.items() if tile not in taking_turns
+                chain_of(tile, found)
+                for tile, found in by_tile.items()
+                if tile not in taking_turns | shared
             )
             known = [chain for chain in chains if chain is not None]
             flags = plan(known, _reserved(function))
@@ -88,10 +96,11 @@ class InsertSync(Pass):
                 _prime(module, function, group)
             _order_fills(module, function)
             flagged = {tile for group in flags.groups for tile in group.tiles}
-            _require_order_of_cores(context, function, flagged | taking_turns)
+            flagged |= taking_turns | shared
+            _require_order_of_cores(context, function, flagged)
             count = 0
             for core in ("AIC", "AIV"):
-                barriers = _Barriers(module, core, flagged | taking_turns)
+                barriers = _Barriers(module, core, flagged)
                 barriers.insert(function)
                 count += barriers.count
             context.statistic("flags", sum(len(group.hand_offs) for group in flags.groups))
@@ -111,7 +120,7 @@ def _reserved(function: Operation) -> dict[Pair, set[int]]:
     found: dict[Pair, set[int]] = {}
     for op in nested_ops(function):
         view = staged_op(op)
-        if view is not None and view.name in ("cross_set", "cross_wait"):
+        if view is not None and view.name in ("cross_set", "cross_wait", "grid_barrier"):
             found.setdefault(BETWEEN_CORES, set()).add(view.integer("flag"))
         if view is None or view.name not in ("set_flag", "wait_flag"):
             continue
@@ -199,6 +208,28 @@ def _order_fills(module: Module, function: Operation) -> None:
         users = (staged_op(use.owner.operation) for use in view.operand("tile").uses)
         if any(user is not None and user.name == "nd2nz" for user in users):
             create(module, "barrier", {}, {"pipe": '"MTE2"'}, after=op)
+
+
+def _require_grid_barriers(
+    context: PassContext, allocation: Operation, found: list[TileAccess]
+) -> None:
+    """Refuse a tile that blocks share where no barrier of the grid keeps its users apart."""
+    home = home_of(found)
+    if home is None:
+        context.error(allocation, "blocks of the function share the users of this tile")
+    ops = [child.operation for child in home.block.operations]
+    users = dict(zip(home.numbers, home.statements, strict=True))
+    runs_again = bool(loops_around(home.statements[0][0]))
+    open_: set[str] = set()  # pipes that have used the tile since a barrier that waits for them
+    for number in [*range(len(ops))] * (2 if runs_again else 1):
+        for view in map(staged_op, nested_ops(ops[number])):
+            if view is not None and view.name == "grid_barrier":
+                open_.discard(view.text("from"))
+        if number in users:
+            open_ |= {access.pipe for access in users[number][1]}
+        if len(open_) > 1:
+            text = "blocks share this tile: a grid_barrier is to stand between writing and reading"
+            context.error(users[number][1][0].op, text)
 
 
 def _require_order_of_cores(

@@ -53,8 +53,8 @@ class PersistentBlocks(Pass):
             context.remark(functions[1], "not applied: the module has a second function")
             return
         (function,) = functions
-        if (obstacle := _obstacle(function)) is not None:
-            context.remark(obstacle[0], f"not applied: {obstacle[1]}")
+        if (found := obstacle(function)) is not None:
+            context.remark(found[0], f"not applied: {found[1]}")
             return
         rows = _row_axis(function) if self.group_m else None
         if self.group_m and rows is None:
@@ -67,7 +67,7 @@ class PersistentBlocks(Pass):
         context.statistic("kernels made persistent")
 
 
-def _obstacle(function: Operation) -> tuple[Operation, str] | None:
+def obstacle(function: Operation) -> tuple[Operation, str] | None:
     """Return an op because of which tiles cannot share a block, and why."""
     if MAX_BLOCKS in function.attributes:
         return function, "the kernel is persistent already"
@@ -117,12 +117,7 @@ def _wrap(module: Module, function: Operation, cores: int, group_m: int, rows: i
     *operations, end = [op.operation for op in function.regions[0].blocks[0].operations]
     first = operations[0] if operations else end
     build = Builder(module, before=first)
-    sizes = [
-        create(
-            module, "grid_size", {}, {"axis": f"{axis} : i32"}, results=["i32"], before=first
-        ).results[0]
-        for axis in range(_AXES)
-    ]
+    sizes = grid_sizes(module, first)
     block = build.op(PREFIX + "block_index", [], "i32")
     total = build.muli(build.muli(sizes[0], sizes[1]), sizes[2])
     step = build.constant(cores, "i32")
@@ -130,7 +125,7 @@ def _wrap(module: Module, function: Operation, cores: int, group_m: int, rows: i
     body = loop.regions[0].blocks.append(module.type("i32"), arg_locs=[loop.location])
     last = append(module, body, "scf.yield", location=loop.location)
     build = Builder(module, before=last)
-    tile = _coordinates(build, body.arguments[0], sizes, group_m, rows)
+    tile = coordinates(build, body.arguments[0], sizes, group_m, rows)
     for op in analysis.of_a_tile(operations, ids):
         op.move_before(last)
     for op in ids:
@@ -138,8 +133,18 @@ def _wrap(module: Module, function: Operation, cores: int, group_m: int, rows: i
     function.attributes[MAX_BLOCKS] = module.integer(cores)
 
 
-def _coordinates(
-    build: Builder, tile: Value, sizes: list[Value], group_m: int, rows: int
+def grid_sizes(module: Module, before: Operation) -> list[Value]:
+    """Create the sizes of the script's grid."""
+    return [
+        create(
+            module, "grid_size", {}, {"axis": f"{axis} : i32"}, results=["i32"], before=before
+        ).results[0]
+        for axis in range(_AXES)
+    ]
+
+
+def coordinates(
+    build: Builder, tile: Value, sizes: list[Value], group_m: int = 0, rows: int = 0
 ) -> tuple[Value, Value, Value]:
     """Return the program ids that tile number `tile` stands for; in a launch, z runs fastest."""
     plane, z = build.divsi(tile, sizes[2]), build.remsi(tile, sizes[2])

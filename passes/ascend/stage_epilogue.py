@@ -42,12 +42,14 @@ class StageEpilogue(Pass):
 
     Each of a block's two vector cores computes half of the rows, `rows` of them at a time; 0 takes
     16 KiB of f32. What the store's mask leaves out is neither loaded nor computed. Sums that
-    stage-store stores as well (bias, ReLU and rounding, in this order) are left to it.
+    stage-store stores as well (bias, ReLU and rounding, in this order) are left to it, but with
+    `always`: `split-k-on-cores` wants them on the vector cores.
     """
 
     name = "stage-epilogue"
     level = "staged"
     rows: int = 0
+    always: bool = False
 
     def run(self, module: Module, context: PassContext) -> None:
         """Replace stores that stage-store does not do."""
@@ -57,7 +59,7 @@ class StageEpilogue(Pass):
         facts = Facts(values)
         found = []
         for stores in components(list(module.walk(*STORES))):
-            if _goes_by_fixpipe(values, facts, stores):
+            if not self.always and _goes_by_fixpipe(values, facts, stores):
                 continue
             for op in stores:
                 if (problem := atomic_problem(op)) is not None:

@@ -53,7 +53,8 @@ class SplitK(Pass):
         if self.ways < 2:
             context.error(None, f"ways is {self.ways}; at least 2 programs share a tile")
         if context.target is not None and not hasattr(context.target, "multiprocessors"):
-            context.remark(None, "not applied: only CUDA's atomics order other programs' stores")
+            text = "only CUDA's atomics order other programs' stores; Ascend has split-k-on-cores"
+            context.remark(None, f"not applied: {text}")
             return
         functions = module.functions()
         if len(functions) > 1:

@@ -26,3 +26,19 @@
   "staged.set_flag"() {from = "M", to = "M", event = 0 : i32} : () -> ()
   "tt.return"() : () -> ()
 }) {sym_name = "k", function_type = () -> ()} : () -> ()
+
+// -----
+
+"tt.func"() ({
+  // expected-error@+1 {{blocks share one buffer in gm, not 1 in ub}}
+  %t = "staged.alloc"() {buffers = 1 : i32, shared = true} : () -> !staged.tile<ub, 16x16xf32>
+  "tt.return"() : () -> ()
+}) {sym_name = "k", function_type = () -> ()} : () -> ()
+
+// -----
+
+"tt.func"() ({
+  // expected-error@+1 {{MTE1 and FIX are pipes of the same core}}
+  "staged.grid_barrier"() {from = "MTE1", to = "FIX", flag = 0 : i32} : () -> ()
+  "tt.return"() : () -> ()
+}) {sym_name = "k", function_type = () -> ()} : () -> ()

@@ -118,6 +118,29 @@ def test_a_cross_core_flag_carries_its_time() -> None:
     assert v["idle"][13] > 4900
 
 
+@pytest.mark.parametrize("cube", [True, False])
+def test_a_flag_of_all_blocks_comes_with_the_last(cube: bool) -> None:
+    def block(steps: int) -> list[Stream]:
+        def work(s: Stream) -> None:
+            s.scalar(steps)
+            s.grid_set("S", 5)
+            s.cross_wait(5)
+            s.scalar(100)
+
+        others = [stream(lambda s: s.scalar(1))] * 2
+        return [stream(work), *others] if cube else [stream(work)]
+
+    blocks = [block(steps) for steps in (1000, 70, 5000)]
+    result = simulate(blocks, slots=4, cube=cube)
+    ends = [agent["end"] for agent in result.agents[:: 3 if cube else 1]]
+    issue = constant("issue")
+    # The last one does not wait, and issues its wait after the flag.
+    expected = [5100 + issue, 5100 + issue, 5100 + 2 * issue]
+    assert ends[:3] == pytest.approx(expected)
+    with pytest.raises(RuntimeError, match="do not run at once"):
+        simulate(blocks, slots=2, cube=cube)
+
+
 def test_blocks_go_to_free_cores() -> None:
     block = [stream(lambda s: s.mad(10000))]
     one = simulate([block] * 4, slots=1).core_cycles

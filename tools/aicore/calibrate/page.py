@@ -79,7 +79,8 @@ LIMITS = """\
 * MTE3's counter while MTE2 is busy (T7, T9, T10) is predicted too short; the kernel's time is not.
 * Scalar code between instructions of other pipes costs `issue` and a cycle for each scalar instruction
   that the emulator sees; loops and address arithmetic are not counted.
-* Blocks that wait for each other over the whole grid are refused. Clock throttling, instruction cache
+* A flag between cores comes when the last of those that set it has; how long it is under way is not
+  known, and taken as `flag_latency`. The one instruction of `sync_block` is refused. Clock throttling, instruction cache
   misses and the host's launch queue are not there.
 * 950 and 310P have facts but no constants: they are not timed. The rows are of 910B1, of chips with 20
   cores taken as 910B3, and of one A3 die; for 910B2 and 910B4 only clock, cores, L2 and HBM change, and

@@ -15,7 +15,7 @@ enum class Kind : std::uint8_t {
   kSet = 0,        // pipe -> other, event
   kWait = 1,       // pipe waits for a flag of other
   kBarrier = 2,    // pipe, or all of them
-  kCrossSet = 3,   // event is the cross-core flag; runs on pipe
+  kCrossSet = 3,   // event is the cross-core flag; runs on pipe; rate: AscendC's mode
   kCrossWait = 4,
   kScalar = 5,     // work: cycles of the scalar unit
   kMad = 6,        // work: fractal steps, one a cycle

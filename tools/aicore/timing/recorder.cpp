@@ -102,12 +102,13 @@ void Recorder::synchronisation(const Core& core, const Instruction& row, const s
     return add(core, op);
   }
   if (name.rfind("SYNC.", 0) == 0) {
-    if (name.rfind("SYNC.GRID", 0) == 0) {
-      throw Fault{"not-timed", "the kernel makes all blocks wait for each other, which the timing model does not follow"};
+    const bool grid = name.rfind("SYNC.GRID", 0) == 0;
+    if (grid && (name == "SYNC.GRID.ALL" || !dataless_)) {
+      throw Fault{"not-timed", "the kernel makes all blocks wait for each other in a way that the timing model does not follow"};
     }
     const bool all = name == "SYNC.SUBBLOCK.ALL";
     op.event = static_cast<std::uint8_t>(x[all ? 2 : 3]);
-    op.rate = name.rfind("SYNC.SUBBLOCK", 0) == 0 ? 1 : 2;  // AscendC's mode
+    op.rate = grid ? 0 : name.rfind("SYNC.SUBBLOCK", 0) == 0 ? 1 : 2;  // AscendC's mode
     if (all && !(x[0] & (core.kind == CoreKind::kAic ? 1 : 2))) return;
     if (name.find("WAIT") == name.npos) {
       op.kind = Kind::kCrossSet;

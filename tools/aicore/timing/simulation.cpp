@@ -36,7 +36,7 @@ class Replay {
         l2_(launch.region_bytes, costs.l2_bytes, shift), bandwidth_(costs.l2_rate, costs.hbm_rate),
         per_slot_(launch.classes.empty() ? 1 : static_cast<int>(launch.classes.front().programs.size())),
         agents_(static_cast<std::size_t>(launch.slots * per_slot_)),
-        cross_(static_cast<std::size_t>(launch.slots)), position_(static_cast<std::size_t>(launch.slots)),
+        cross_(static_cast<std::size_t>(launch.slots)), arrived_(agents_.size()), position_(static_cast<std::size_t>(launch.slots)),
         unfinished_(static_cast<std::size_t>(launch.slots)) {
     for (std::size_t index = 0; index < agents_.size(); ++index) {
       agents_[index].slot = static_cast<int>(index) / per_slot_;
@@ -64,6 +64,11 @@ class Replay {
   double driven_out(double bytes);
   void write(Agent& agent, const Operation& op);
   void cross_set(Agent& agent, const Operation& op);
+  void grid_set(const Agent& agent, std::size_t flag, double time);
+  void wake(int first, int count, double time);
+  std::size_t vector_index(const Agent& agent) const {
+    return static_cast<std::size_t>(agent.index - (launch_.cube ? 1 : 0));
+  }
   bool cross_wait(Agent& agent, const Operation& op);
   void barrier(Agent& agent, const Operation& op);
   std::int64_t place(const Agent& agent, const Operation& op) const {
@@ -78,6 +83,8 @@ class Replay {
   int per_slot_;
   std::vector<Agent> agents_;
   std::vector<CrossFlags> cross_;
+  // Of each agent: flags that it has set and not all others of its kind.
+  std::vector<std::array<FlagTimes, kCrossFlagCount>> arrived_;
   std::vector<std::size_t> position_;
   std::vector<int> unfinished_;
   std::size_t dispatched_ = 0;
@@ -362,6 +369,7 @@ void Replay::cross_set(Agent& agent, const Operation& op) {
   const double time = std::max(agent.pipes[op.pipe].done, agent.clock) + costs_.flag_latency;
   CrossFlags& cross = cross_[static_cast<std::size_t>(agent.slot)];
   const auto flag = static_cast<std::size_t>(op.event % kCrossFlagCount);
+  if (op.rate == 0) return grid_set(agent, flag, time);
   if (agent.cube) {
     for (FlagTimes& times : cross.to_vector[flag]) times.push(time);
   } else if (op.rate == 1) {
@@ -375,13 +383,46 @@ void Replay::cross_set(Agent& agent, const Operation& op) {
   } else {
     cross.to_cube[flag][static_cast<std::size_t>(agent.index - 1)].push(time);
   }
-  // Whoever stood at a flag looks again.
-  for (int index = 0; index < per_slot_; ++index) {
-    Agent& other = agents_[static_cast<std::size_t>(agent.slot * per_slot_ + index)];
+  wake(agent.slot * per_slot_, per_slot_, time);
+}
+
+// Whoever stood at a flag looks again.
+void Replay::wake(int first, int count, double time) {
+  for (int index = first; index < first + count; ++index) {
+    Agent& other = agents_[static_cast<std::size_t>(index)];
     if (!other.waiting) continue;
     other.waiting = false;
-    events_.push({time, agent.slot * per_slot_ + index});
+    events_.push({time, index});
   }
+}
+
+// A flag of all blocks is made when all cores of a kind have set it, and then each of them gets it.
+void Replay::grid_set(const Agent& agent, std::size_t flag, double time) {
+  const auto blocks = launch_.blocks.size();
+  if (persistent() || blocks > static_cast<std::size_t>(launch_.slots)) {
+    throw std::runtime_error("blocks wait for each other that do not run at once");
+  }
+  const auto count = blocks * static_cast<std::size_t>(per_slot_);
+  const auto place = static_cast<std::size_t>(agent.slot * per_slot_ + agent.index);
+  arrived_[place][flag].push(time);
+  for (std::size_t index = 0; index < count; ++index) {
+    if (agents_[index].cube == agent.cube && arrived_[index][flag].empty()) return;
+  }
+  double latest = 0;
+  for (std::size_t index = 0; index < count; ++index) {
+    if (agents_[index].cube == agent.cube) latest = std::max(latest, arrived_[index][flag].pop());
+  }
+  for (std::size_t index = 0; index < count; ++index) {
+    const Agent& other = agents_[index];
+    if (other.cube != agent.cube) continue;
+    CrossFlags& cross = cross_[static_cast<std::size_t>(other.slot)];
+    if (other.cube) {
+      for (FlagTimes& times : cross.to_cube[flag]) times.push(latest);
+    } else {
+      cross.to_vector[flag][vector_index(other)].push(latest);
+    }
+  }
+  wake(0, static_cast<int>(count), latest);
 }
 
 bool Replay::cross_wait(Agent& agent, const Operation& op) {
@@ -397,7 +438,7 @@ bool Replay::cross_wait(Agent& agent, const Operation& op) {
     time = pair[0].pop();
     if (per_slot_ > 2) time = std::max(time, pair[1].pop());
   } else {
-    FlagTimes& times = cross.to_vector[flag][static_cast<std::size_t>(agent.index - 1)];
+    FlagTimes& times = cross.to_vector[flag][vector_index(agent)];
     if (times.empty()) {
       agent.waiting = true;
       return false;

@@ -80,10 +80,14 @@ class Stream:
 
     def cross_set(self, pipe: str, flag: int) -> None:
         """Set a cross-core flag when the instructions of `pipe` so far are done."""
-        self._add(CROSS_SET, pipe, event=flag)
+        self._add(CROSS_SET, pipe, event=flag, rate=2)
+
+    def grid_set(self, pipe: str, flag: int) -> None:
+        """The same for all cores of this kind in the launch, which get it when all have set it."""
+        self._add(CROSS_SET, pipe, event=flag, rate=0)
 
     def cross_wait(self, flag: int) -> None:
-        """Wait for a cross-core flag of the other core kind of the block."""
+        """Wait for a cross-core flag, of the other core kind of the block or of the launch."""
         self._add(CROSS_WAIT, "S", event=flag)
 
     def scalar(self, cycles: int) -> None:

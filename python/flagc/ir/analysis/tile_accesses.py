@@ -138,6 +138,13 @@ def buffers_of(allocation: Operation) -> int:
     return view.integer("buffers", 1)
 
 
+def is_shared(allocation: Operation) -> bool:
+    """Return whether all blocks of the launch share the tile."""
+    view = staged_op(allocation)
+    assert view is not None
+    return view.flag("shared")
+
+
 def addresses_of(allocation: Operation) -> list[int] | None:
     """Return the address of each buffer; None before `plan-memory`."""
     if "addresses" not in allocation.attributes:

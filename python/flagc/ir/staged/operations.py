@@ -7,9 +7,12 @@ max(0, min(limit, the tile's size)), so a limit is what a mask leaves over, `M -
 Offsets and strides of global memory count elements (i64), `row` and `column` in tiles are i32 and
 multiples of fractals.
 
-    alloc() -> tile {buffers, addresses}   one buffer of `buffers`, in rotation: each time the op is
-                                           executed, the next one. `plan-memory` adds `addresses`,
-                                           one for each buffer (bytes from the memory's start)
+    alloc() -> tile {buffers, addresses, shared}    one buffer of `buffers`, in rotation: each time
+                                           the op is executed, the next one. `plan-memory` adds
+                                           `addresses`, one for each buffer (bytes from the memory's
+                                           start). Tiles of gm that are `shared` are what the block
+                                           adds to a tile of the launch: its rows are numbered
+                                           through all blocks, and any block may touch them
     nd2nz(base, offset, row_stride, rows, columns, tile)         GM rows -> L1 fractals
     fill(tile)                                                   zeros in a whole tile of L1
     load_l0a(source, row, column, m, k, tile) {transpose}        L1 -> L0A; with transpose L1 holds
@@ -34,13 +37,15 @@ multiples of fractals.
                                            ALL is of the cube core, unless `core = "AIV"`
     block_index() -> i32                   which of the launched blocks this is
     grid_size() -> i32 {axis}              the script's grid; fewer blocks may be launched, at most
-                                           the function's attribute `flagc.max_blocks`
+                                           the function's attribute `flagc.max_blocks`, and at most
+                                           `flagc.blocks_per_program` (else 1) for each program
 
 A cube core (AIC) has two vector cores (AIV), which run the same program: each core takes its own
 ops from it, by their pipe. On vector cores these are AIV.MTE2, V and MTE3, and `sub_block` says
 which of the two it is. They meet in tiles of `gm` and by flags that count:
 
-    spill(source, tile, m, n)              L0C -> rows of a tile of gm, as they are
+    spill(source, tile, m, n[, row])       L0C -> rows of a tile of gm, as they are, from `row` on,
+                                           which is a multiple of the accumulator's rows
     fetch(source, row, rows, columns, tile)                      gm -> UB, from `row` on
     load_ub(base, offset, row_stride, rows, columns, tile)       GM rows -> UB
     store_ub(source, base, offset, row_stride, rows, columns)    UB -> GM rows {atomic}
@@ -55,6 +60,8 @@ which of the two it is. They meet in tiles of `gm` and by flags that count:
     cross_set() {from, to, flag}           pipe `from` of one kind of core says that it got here;
     cross_wait() {from, to, flag}          pipe `to` of the other kind waits for that. A vector
                                            core's flag is set when both have set it
+    grid_barrier() {from, to, flag}        the same for all blocks of the launch, which have to run
+                                           at once: `to` waits until `from` got here on every core
     sub_block() -> i32                     0 or 1, the vector core of the block
 
 Operands of vector ops are tiles like the result's, or are repeated: one row, a column (8 wide), or
@@ -121,7 +128,7 @@ class Definition:
 
 _FLAGS = ("from", "to", "event")
 DEFINITIONS: dict[str, Definition] = {
-    "alloc": Definition(None, {}, ("buffers", "addresses"), results=1),
+    "alloc": Definition(None, {}, ("buffers", "addresses", "shared"), results=1),
     "nd2nz": Definition(
         "MTE2",
         {
@@ -185,9 +192,10 @@ DEFINITIONS |= {
         "FIX",
         {
             **{"source": TileUse("l0c", "read"), "tile": TileUse("gm", "write")},
-            **{"m": "i32", "n": "i32"},
+            **{"m": "i32", "n": "i32", "row": "i32"},
         },
         ("unit_flag",),
+        optional=1,
     ),
     "fetch": Definition("AIV.MTE2", {"source": TileUse("gm", "read"), "row": "i32", **_PART}),
     "load_ub": Definition("AIV.MTE2", {**_ROWS, **_PART}),
@@ -209,10 +217,13 @@ DEFINITIONS |= {
     "vector_column": Definition("V", {"source": _READ, "tile": _WRITE}),
     "cross_set": Definition(None, {}, ("from", "to", "flag")),
     "cross_wait": Definition(None, {}, ("from", "to", "flag")),
+    "grid_barrier": Definition(None, {}, ("from", "to", "flag")),
     "sub_block": Definition(None, {}, results=1),
 }
 # The attribute of a function whose launch has at most so many blocks, `i32`.
 MAX_BLOCKS = "flagc.max_blocks"
+# And the one that says how many blocks share the work of one program of the script, `i32`.
+BLOCKS_PER_PROGRAM = "flagc.blocks_per_program"
 
 
 @dataclass(frozen=True)

@@ -102,6 +102,8 @@ def _alloc(view: StagedOp) -> Iterator[str]:
     buffers = view.integer("buffers", 1)
     if buffers < 1:
         yield f"buffers = {buffers}: a tile has at least one buffer"
+    if view.flag("shared") and (tile.memory != "gm" or buffers != 1):
+        yield f"blocks share one buffer in gm, not {buffers} in {tile.memory}"
     if "addresses" not in view.op.attributes:
         return
     addresses = [int(entry) for entry in view.op.attributes["addresses"]]

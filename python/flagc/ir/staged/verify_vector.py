@@ -43,11 +43,10 @@ def tile(view: StagedOp, name: str) -> TileType:
 
 def _spill(view: StagedOp) -> Iterator[str]:
     source, target = tile(view, "source"), tile(view, "tile")
-    if (source.rows, source.columns, source.element) != (
-        target.rows,
-        target.columns,
-        target.element,
-    ):
+    rows = target.rows
+    if view.has("row") and rows % source.rows == 0:
+        rows = source.rows
+    if (source.rows, source.columns, source.element) != (rows, target.columns, target.element):
         yield (
             f"moves {source.rows}x{source.columns}x{source.element} as they are, which is no "
             f"{target.rows}x{target.columns}x{target.element}"
@@ -178,4 +177,5 @@ RULES: dict[str, Callable[[StagedOp], Iterator[str]]] = {
     "vector_column": _column,
     "cross_set": _cross,
     "cross_wait": _cross,
+    "grid_barrier": _cross,
 }

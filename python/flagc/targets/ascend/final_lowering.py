@@ -33,8 +33,9 @@ _LOWERING = (
     "convert-arith-to-llvm,convert-math-to-llvm,convert-index-to-llvm,convert-func-to-llvm,"
     "convert-cf-to-llvm,reconcile-unrealized-casts,symbol-dce)"
 )
-# Of a kernel's function, as an integer; emission puts it there.
+# Of a kernel's function, as integers; emission puts them there.
 MAX_BLOCKS = "flagc_max_blocks"
+BLOCKS_PER_PROGRAM = "flagc_blocks_per_program"
 _DEBUG_SCOPES = "builtin.module(ensure-debug-info-scope-on-llvm-func)"
 
 
@@ -45,7 +46,8 @@ class KernelFacts:
     `entries` maps a core kind (`aic`, `aiv`) to the kernel's function for it. The others are the
     values of the host callbacks, None when there is none: `workspace_bytes` is per block,
     `lock_words` the number of 64-bit words of the block lock and `lock_initial` what each holds at
-    first. Of a grid with more than `max_blocks`, so many blocks are launched and share its work.
+    first. Each program of a grid has work for `blocks_per_program` blocks. Where these are more
+    than `max_blocks`, so many are launched and share the work.
     """
 
     entries: dict[str, str]
@@ -54,11 +56,17 @@ class KernelFacts:
     lock_words: int | None = None
     lock_initial: int | None = None
     max_blocks: int | None = None
+    blocks_per_program: int = 1
 
     def blocks_of(self, grid: Sequence[int]) -> int:
         """Return how many blocks a launch on `grid` has."""
-        blocks = math.prod(grid)
-        return blocks if self.max_blocks is None else min(blocks, self.max_blocks)
+        return blocks_of(grid, self.max_blocks, self.blocks_per_program)
+
+
+def blocks_of(grid: Sequence[int], max_blocks: int | None, blocks_per_program: int) -> int:
+    """Return how many blocks a launch on `grid` has; see `KernelFacts`."""
+    blocks = math.prod(grid) * blocks_per_program
+    return blocks if max_blocks is None else min(blocks, max_blocks)
 
 
 def load_final(generic_text: str, context: Any) -> Any:
@@ -118,14 +126,15 @@ def kernel_facts(module: Any) -> KernelFacts:
     """Entries and host callbacks of a final module from `load_final`."""
     entries: dict[str, str] = {}
     numbers: dict[str, int] = {}
-    max_blocks = None
+    launch: dict[str, int] = {}
     for function in module.body.operations:
         attributes = function.operation.attributes
         name = attributes["sym_name"].value
         if "hacc.entry" in attributes:
             entries[_core_kind(attributes)] = name
-            if MAX_BLOCKS in attributes:
-                max_blocks = int(attributes[MAX_BLOCKS].value)
+            for key in (MAX_BLOCKS, BLOCKS_PER_PROGRAM):
+                if key in attributes:
+                    launch[key] = int(attributes[key].value)
         elif "hacc.host_func_type" in attributes:
             kind = str(attributes["hacc.host_func_type"]).partition("<")[2].rstrip(">")
             value = _returned_constant(function)
@@ -137,7 +146,8 @@ def kernel_facts(module: Any) -> KernelFacts:
         numbers.get("infer_workspace_shape_function"),
         numbers.get("infer_sync_block_lock_num_function"),
         numbers.get("infer_sync_block_lock_init_function"),
-        max_blocks,
+        launch.get(MAX_BLOCKS),
+        launch.get(BLOCKS_PER_PROGRAM, 1),
     )
 
 

@@ -16,6 +16,7 @@ from flagc.pipeline.compiler import CompileRequest, CompileResult
 from flagc.pipeline.pipeline_text import PlacedPass
 from flagc.targets.ascend import toolchain
 from flagc.targets.ascend.cann_runtime import RuntimeFunction, cann_runtime
+from flagc.targets.ascend.final_lowering import blocks_of
 from flagc.targets.ascend.lowered_arguments import lowered_arguments
 from flagc.targets.ascend.planned_launch import planned
 from flagc.targets.ascend.target import AscendTarget
@@ -84,9 +85,7 @@ class NpuExecutor:
 
         function, facts = self._kernel(launch)
         script_grid, (grid, arguments) = grid, planned(facts, grid, arguments, "npu")
-        blocks = grid[0] * grid[1] * grid[2]
-        if facts["max_blocks"] is not None:
-            blocks = min(blocks, facts["max_blocks"])
+        blocks = blocks_of(grid, facts["max_blocks"], facts["blocks_per_program"])
         started = time.perf_counter()
         if blocks:
             stream = torch.npu.current_stream()

@@ -310,6 +310,7 @@ class LlvmStage(Stage):
         self._metadata["lock_words"] = result.facts.lock_words
         self._metadata["lock_initial"] = result.facts.lock_initial
         self._metadata["max_blocks"] = result.facts.max_blocks
+        self._metadata["blocks_per_program"] = result.facts.blocks_per_program
         return LlvmTexts(result.texts, payload.text)
 
     def text(self, payload: Payload, *, debug: bool = True) -> str:

@@ -6,13 +6,14 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from flagc.ir.module import Module, Operation, Value
+from flagc.ir.staged import operations as staged
 from flagc.ir.types import PointerType, TensorType
 from flagc.mlir import ir
 from flagc.targets.ascend.chips import AscendChip
 from flagc.targets.ascend.emission.code import refuse
 from flagc.targets.ascend.emission.device_functions import FUNCTIONS, PREFIX
 from flagc.targets.ascend.emission.scalars import Scalars
-from flagc.targets.ascend.final_lowering import MAX_BLOCKS
+from flagc.targets.ascend.final_lowering import BLOCKS_PER_PROGRAM, MAX_BLOCKS
 
 _GLOBAL = '"#hivm.address_space<gm>"'
 _SCRATCH = f"memref<?xi8, {_GLOBAL}>"
@@ -20,6 +21,11 @@ _SCRATCH = f"memref<?xi8, {_GLOBAL}>"
 LEADING, TRAILING = 3, 3
 # What the vendor's host callback returns for kernels of the cube core, and of both kinds of cores.
 _CUBE_TASK, _MIX_TASK = 20, 32
+# What the staged function says of its launch, by the name that it has in final modules.
+_LAUNCH = {
+    MAX_BLOCKS: staged.MAX_BLOCKS,
+    BLOCKS_PER_PROGRAM: staged.BLOCKS_PER_PROGRAM,
+}
 
 
 class KernelFunction:
@@ -32,7 +38,6 @@ class KernelFunction:
         self,
         module: Module,
         old: Operation,
-        max_blocks: int | None,
         core: str = "AIC",
         *,
         part_of_mix: bool = False,
@@ -57,8 +62,9 @@ class KernelFunction:
             "hivm.storage_aligned": "unit",
             "parallel_mode": '"simd"',
         }
-        if max_blocks is not None:
-            attributes[MAX_BLOCKS] = f"{max_blocks} : i64"
+        for key, name in _LAUNCH.items():
+            if name in old.attributes:
+                attributes[key] = f"{old.attributes[name].value} : i64"
         self.op = module.create("func.func", attributes=attributes, before=old, regions=1)
         self._memrefs = inputs
         self._adopt(old)

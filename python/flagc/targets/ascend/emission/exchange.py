@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from flagc.ir.analysis.tile_accesses import is_shared
 from flagc.ir.module import Value
-from flagc.ir.staged.operations import StagedOp
+from flagc.ir.staged.operations import StagedOp, core_of_pipe
 from flagc.ir.staged.tiles import BLOCK_BYTES
 from flagc.ir.types import element_bits
 from flagc.targets.ascend.emission.abi import KernelFunction
@@ -18,7 +19,7 @@ _CORES = {"AIC": "CUBE", "AIV": "VECTOR"}
 
 
 class Exchange:
-    """Emission of spill, fetch, load_ub, store_ub, cross_set and cross_wait.
+    """Emission of spill, fetch, load_ub, store_ub, cross_set, cross_wait and grid_barrier.
 
     `workspace` is the bytes that each block has for its tiles of gm.
     """
@@ -39,7 +40,7 @@ class Exchange:
         self._products = products
         self._control = control
         self._bytes = workspace
-        self._own: Value | None = None
+        self._starts: dict[bool, Value] = {}
 
     def spill(self, view: StagedOp) -> None:
         """Accumulators, as they are, to rows of the block's workspace."""
@@ -47,31 +48,42 @@ class Exchange:
         source = self._tiles.of(view.operand("source"))
         m = self._scalars.limit(view.operand("m"), source.type.rows)
         n = self._scalars.limit(view.operand("n"), source.type.columns)
-        target = self._address(tile)
+        row = self._scalars.extended(view.operand("row")) if view.has("row") else 0
+        target = self._row_address(tile, row)
         with self._scalars.positive(m, n):
             element = tile.type.element
             self._products.store(view, source, target, tile.type.columns, (m, n), element)
 
-    def _address(self, tile: Tile) -> Scalar:
-        """Return where a tile of gm is."""
-        if self._own is None:
+    def _row_address(self, tile: Tile, row: Scalar) -> Scalar:
+        """Return where a row of a tile of gm is."""
+        scalars = self._scalars
+        start = self._block_workspace(shared=is_shared(tile.alloc))
+        if is_shared(tile.alloc):
+            # Rows are numbered through all blocks, each of which has so many.
+            block = scalars.divide(row, tile.type.rows)
+            start = scalars.add(start, scalars.multiply(block, self._bytes))
+            row = scalars.subtract(row, scalars.multiply(block, tile.type.rows))
+        pitch = tile.type.columns * tile.element_bytes
+        return scalars.add(scalars.add(start, tile.address), scalars.multiply(row, pitch))
+
+    def _block_workspace(self, *, shared: bool) -> Scalar:
+        """Return where this block's part of the workspace begins; the first's with `shared`."""
+        if shared not in self._starts:
             place = self._scalars.before
             self._scalars.at_start()
-            base = self._kernel.workspace(self._scalars)
-            block = self._scalars.extended(self._control.block_index())
-            offset = self._scalars.multiply(block, self._bytes)
-            self._own = self._scalars.value(self._scalars.add(base, offset))
+            start: Scalar = self._kernel.workspace(self._scalars)
+            if not shared:
+                block = self._scalars.extended(self._control.block_index())
+                start = self._scalars.add(start, self._scalars.multiply(block, self._bytes))
+            self._starts[shared] = self._scalars.value(start)
             self._scalars.at(place)
-        return self._scalars.add(self._own, tile.address)
+        return self._starts[shared]
 
     def fetch(self, view: StagedOp) -> None:
         """Rows of the block's workspace to UB."""
-        scalars = self._scalars
         source = self._tiles.of(view.operand("source"))
         require(view.op, source.type, UB_GAPS, "source", source.type.bytes)
-        row = scalars.extended(view.operand("row"))
-        pitch = source.type.columns * source.element_bytes
-        start = scalars.add(self._address(source), scalars.multiply(row, pitch))
+        start = self._row_address(source, self._scalars.extended(view.operand("row")))
         self._load(view, start, source.type.columns, source.type.columns)
 
     def load_ub(self, view: StagedOp) -> None:
@@ -146,15 +158,30 @@ class Exchange:
     def cross(self, view: StagedOp, core: str) -> None:
         """Set or wait for a flag between the cores. The scalar unit waits, as the vendor's does."""
         start = pipe_name(view.text("from"))
+        self._flag("wait" if view.name == "cross_wait" else "set", view, core, start)
+
+    def grid_barrier(self, view: StagedOp, core: str) -> None:
+        """All cores of one kind wait for each other, then each lets the other kind's go on."""
+        start = pipe_name(view.text("from"))
+        if core == core_of_pipe(view.text("from")):
+            self._flag("set", view, core, start, mode="INTER_BLOCK_SYNCHRONIZATION")
+            self._flag("wait", view, core, start)
+            self._flag("set", view, core, start)
+        else:
+            self._flag("wait", view, core, start)
+
+    def _flag(self, kind: str, view: StagedOp, core: str, pipe: str, mode: str = "") -> None:
         attributes = {
             "tcore_type": f"#hivm.tcore_type<{_CORES[core]}>",
-            "tpipe": f"#hivm.pipe<PIPE_{start}>",
+            "tpipe": f"#hivm.pipe<PIPE_{pipe}>",
             "pipe": "#hivm.pipe<PIPE_S>",
             "static_flag_id": f"{view.integer('flag')} : i64",
         }
-        if view.name == "cross_wait":
+        if kind == "wait":
             self._code.hivm("sync_block_wait", **attributes)
             return
+        if mode:
+            attributes["tsync_instr_mode"] = f"#hivm.sync_block_instr_mode<{mode}>"
         base = self._kernel.ffts_base
         attributes["operandSegmentSizes"] = "array<i32: 0, 1>"
         self._scalars.op("hivm.hir.sync_block_set", [base], [], **attributes)

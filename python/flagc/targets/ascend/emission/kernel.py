@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 from flagc.ir.dead_code import is_pure, is_unused
 from flagc.ir.module import Module, Operation, Value
-from flagc.ir.staged.operations import MAX_BLOCKS, PASSES_RUN, PREFIX, StagedOp, staged_op
+from flagc.ir.staged.operations import PASSES_RUN, PREFIX, StagedOp, staged_op
 from flagc.ir.staged.tiles import TileType
 from flagc.ir.staged.verify import find_problem
 from flagc.mlir import ir
@@ -60,9 +60,8 @@ def _emit_core(module: Module, core: str, workspace: int | None) -> abi.KernelFu
         keep_core(module, core)
     _erase_unused(module)
     (old,) = module.functions()
-    blocks = int(old.attributes[MAX_BLOCKS].value) if MAX_BLOCKS in old.attributes else None
     mixed = workspace is not None
-    kernel = abi.KernelFunction(module, old, blocks, core, part_of_mix=mixed)
+    kernel = abi.KernelFunction(module, old, core, part_of_mix=mixed)
     code = Code(module, kernel.op)
     if mixed:
         code.scalars.at_start()
@@ -125,6 +124,7 @@ def _emit_ops(code: Code, kernel: abi.KernelFunction, core: str, workspace: int)
         "store_ub": exchange.store_ub,
         "cross_set": lambda view: exchange.cross(view, core),
         "cross_wait": lambda view: exchange.cross(view, core),
+        "grid_barrier": lambda view: exchange.grid_barrier(view, core),
         "vector_fill": vectors.fill,
         "vector_cast": vectors.cast,
         "vector_unary": vectors.unary,

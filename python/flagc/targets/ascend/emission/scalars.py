@@ -145,6 +145,12 @@ class Scalars:
             return (value & ((1 << _WORD) - 1)) >> bits
         return self._binary("shrui", value, bits)
 
+    def divide(self, value: Scalar, unit: int) -> Scalar:
+        """Return the quotient of a value that is not negative, rounded down."""
+        if isinstance(value, int):
+            return value // unit
+        return self._binary("divui", value, unit) if unit > 1 else value
+
     def divide_up(self, value: Scalar, unit: int) -> Scalar:
         """Return how many times `unit`, a power of two, is needed for `value` >= 0."""
         shift = unit.bit_length() - 1
