@@ -26,7 +26,7 @@ NOTICE = (
 )
 # What a kernel author looks for first. Lines of other ops are scalar arithmetic.
 SKELETON = re.compile(
-    r'^\s*(%[\w, :]+ = )?("?staged\.|scf\.|tt\.(load|dot|store|trans|return)|\}|tt\.func|"tt\.)'
+    r'^ {4,}(%[\w, :]+ = )?("?staged\.|scf\.|"?tt\.(load|dot|store|trans|get_program_id)|\})'
 )
 # `: (types) -> types` at the end of an op in generic form, and Triton's ` : types`.
 TYPES = re.compile(r" : (\(.*\) -> .*|tensor<.*|!tt.*)$")
@@ -57,21 +57,17 @@ def printed_ir() -> dict[str, str]:
 def without_locations(text: str) -> str:
     """Return MLIR text without its debug locations."""
     lines = [line for line in text.splitlines() if not line.startswith("#loc")]
-    return "\n".join(
-        re.sub(r" loc\((\"[^\"]*\"\(#loc\d*\)|#loc\d*|unknown)\)", "", x) for x in lines
-    )
+    return "\n".join(LOCATION.sub("", line) for line in lines)
 
 
 def skeleton(text: str) -> str:
     """Return loops, moves, products and flags, without types; tiles keep theirs."""
     kept = []
     for line in text.splitlines():
-        if SKELETON.match(line) and not re.match(r'^  ("tt\.func"|tt\.func|\}|"tt\.return)', line):
+        if SKELETON.match(line):
             tile = TILE.search(line)
             kept.append(TYPES.sub("", line) + (f" : {tile.group(1)}" if tile else ""))
-    return re.sub(r"\n\s*\} else \{\n(?=\s*\})", "\n", "\n".join(kept)).replace(
-        '"staged.', '"staged.'
-    )
+    return EMPTY_ELSE.sub("\n", "\n".join(kept))
 
 
 def section(text: str) -> str:
