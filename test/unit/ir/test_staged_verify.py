@@ -137,6 +137,7 @@ LEGAL = [
     ("vector_column", "%uheads %ucolumn", "", NONE),
     ("cross_set", "", '{from = "FIX", to = "AIV.MTE2", flag = 7 : i32}', NONE),
     ("cross_wait", "", '{from = "AIV.MTE2", to = "FIX", flag = 0 : i32}', NONE),
+    ("grid_barrier", "", '{from = "FIX", to = "AIV.MTE2", flag = 7 : i32}', NONE),
     ("sub_block", "", "", "i32"),
 ]
 
