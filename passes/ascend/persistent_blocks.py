@@ -4,14 +4,13 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from flagc.ir.analysis import program_ids as analysis
 from flagc.ir.analysis.index_slice import feeding
 from flagc.ir.analysis.tensor_axes import nested_ops
 from flagc.ir.builder import Builder
 from flagc.ir.module import Module, Operation, Value
-from flagc.ir.regions import append
 from flagc.ir.staged.operations import MAX_BLOCKS, PREFIX, create, staged_op
 from flagc.passes.ttir.swizzle_program_ids import grouped_tile
+from flagc.passes.ttir.tile_loop import tile_loop
 from flagc.pipeline.context import PassContext
 from flagc.pipeline.passes import Pass, register
 
@@ -121,15 +120,11 @@ def _wrap(module: Module, function: Operation, cores: int, group_m: int, rows: i
     block = build.op(PREFIX + "block_index", [], "i32")
     total = build.muli(build.muli(sizes[0], sizes[1]), sizes[2])
     step = build.constant(cores, "i32")
-    loop = module.create("scf.for", [block, total, step], before=end, regions=1)
-    body = loop.regions[0].blocks.append(module.type("i32"), arg_locs=[loop.location])
-    last = append(module, body, "scf.yield", location=loop.location)
-    build = Builder(module, before=last)
-    tile = coordinates(build, body.arguments[0], sizes, group_m, rows)
-    for op in analysis.of_a_tile(operations, ids):
-        op.move_before(last)
-    for op in ids:
-        module.replace(op, [tile[op.attributes["axis"].value]])
+
+    def place(build: Builder, tile: Value) -> tuple[Value, Value, Value]:
+        return coordinates(build, tile, sizes, group_m, rows)
+
+    tile_loop(module, (operations, end), ids, [block, total, step], place)
     function.attributes[MAX_BLOCKS] = module.integer(cores)
 
 

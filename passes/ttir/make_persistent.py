@@ -12,8 +12,8 @@ from flagc.ir.builder import Builder
 from flagc.ir.launch_arguments import plan_of, script_grid, set_plan
 from flagc.ir.launch_plan import LaunchPlan
 from flagc.ir.module import Module, Operation, Value
-from flagc.ir.regions import append
 from flagc.passes.ttir.swizzle_program_ids import grouped_tile
+from flagc.passes.ttir.tile_loop import tile_loop
 from flagc.pipeline.context import PassContext
 from flagc.pipeline.passes import Pass, register
 
@@ -124,16 +124,11 @@ def _wrap(module: Module, function: Operation, programs: int, group_m: int) -> O
     first, step = _linear_program(build)
     total = build.muli(build.muli(counts[0], counts[1]), counts[2])
     *operations, end = [op.operation for op in function.regions[0].blocks[0].operations]
-    loop = module.create("scf.for", [first, total, step], before=end, regions=1)
-    body = loop.regions[0].blocks.append(module.type("i32"), arg_locs=[loop.location])
-    last = append(module, body, "scf.yield", location=loop.location)
-    build = Builder(module, before=last)
-    tile = _coordinates(build, body.arguments[0], counts, row_axis, group_m)
-    for op in analysis.of_a_tile(operations, ids):
-        op.move_before(last)
-    for op in ids:
-        module.replace(op, [tile[op.attributes["axis"].value]])
-    return loop
+
+    def coordinates(build: Builder, tile: Value) -> tuple[Value, Value, Value]:
+        return _coordinates(build, tile, counts, row_axis, group_m)
+
+    return tile_loop(module, (operations, end), ids, [first, total, step], coordinates)
 
 
 def _row_axis(ids: list[Operation]) -> int:
