@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from flagc.ir.analysis.accesses import Refused
 from flagc.ir.analysis.tensor_axes import Flaw, TensorAxes, nested_ops, shape_of
-from flagc.ir.dead_code import erase_unused
+from flagc.ir.dead_code import erase_all_unused
 from flagc.ir.module import Module, Operation
 from flagc.passes.ttir.block_split import plan_split
 from flagc.passes.ttir.chunk_loop import apply_split
@@ -25,7 +25,7 @@ def split_batches(module: Module) -> int | Refused:
             reason = f"the matrices of a batch cannot be multiplied one by one: {split.reason}"
             return Refused(product, split.op, reason)
         apply_split(module, axes, split, 1)
-        erase_unused([value for op in nested_ops(function) for value in op.results])
+        erase_all_unused(module)
         count += 1
     return count
 

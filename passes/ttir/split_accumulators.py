@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from flagc.ir.analysis.tensor_axes import Flaw, Key, TensorAxes, nested_ops, shape_of
-from flagc.ir.dead_code import erase_unused
+from flagc.ir.dead_code import erase_all_unused
 from flagc.ir.module import Module, Operation
 from flagc.passes.ttir.block_split import BlockSplit, plan_split
 from flagc.passes.ttir.chunk_loop import apply_split
@@ -67,7 +67,7 @@ class SplitAccumulators(Pass):
                 "time",
             )
             apply_split(module, axes, found, chunk)
-            erase_unused([value for op in nested_ops(function) for value in op.results])
+            erase_all_unused(module)
             context.statistic("tiles split")
             return True
         text = f"a product is too large for L0C and cannot be cut: {flaws[0].reason}"

@@ -16,7 +16,7 @@ from flagc.ir.analysis.tensor_axes import (
     nested_ops,
     shape_of,
 )
-from flagc.ir.dead_code import erase_unused
+from flagc.ir.dead_code import erase_all_unused
 from flagc.ir.module import Module, Operation, Value
 from flagc.passes.ttir.block_split import BlockSplit, plan_split
 from flagc.passes.ttir.chunk_loop import apply_split, chunk_shape
@@ -100,7 +100,7 @@ class SplitLargeBlocks(Pass):
         best = min(options, key=lambda option: option.rank(enough))
         self._tell(best, context)
         apply_split(module, axes, best.split, best.chunk)
-        erase_unused([value for op in nested_ops(function) for value in op.results])
+        erase_all_unused(module)
         context.statistic("blocks split")
         return True
 

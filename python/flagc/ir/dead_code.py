@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from flagc.ir.module import Operation, Value, defining_op
+from flagc.ir.module import Module, Operation, Value, defining_op
 
 # Ops of these dialects compute and do nothing else (an integer division by zero is undefined, so
 # it may go as well).
@@ -57,4 +57,14 @@ def erase_unused(values: Iterable[Value]) -> int:
         for feeder in feeding:
             if feeder not in pending:
                 pending.append(feeder)
+    return erased
+
+
+def erase_all_unused(module: Module) -> int:
+    """Erase all pure ops of `module` that lead to nothing; returns how many went."""
+    erased = 0
+    for op in reversed(list(module.walk())):  # users stand after what they use
+        if is_pure(op) and is_unused(op):
+            op.erase()
+            erased += 1
     return erased

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from flagc.ir.analysis.loop_carried import carried_by
-from flagc.ir.dead_code import is_pure, is_unused
+from flagc.ir.dead_code import erase_all_unused, is_pure
 from flagc.ir.module import Module, Operation, Value, defining_op
 
 
@@ -19,10 +19,10 @@ def erase_unused_values(module: Module) -> int:
         _yield_what_came(loop, numbers)
     erased = 0
     for loop, numbers in zip(loops, unused, strict=True):
-        erased += _erase_unused_ops(module) + len(numbers)
+        erased += erase_all_unused(module) + len(numbers)
         if numbers:
             _drop_carried(module, loop, numbers)
-    return erased + _erase_unused_ops(module)
+    return erased + erase_all_unused(module)
 
 
 def _unused_numbers(loop: Operation, used: set[Value]) -> list[int]:
@@ -37,15 +37,6 @@ def _yield_what_came(loop: Operation, numbers: list[int]) -> None:
     end = list(body.operations)[-1].operation
     for number in numbers:
         end.operands[number] = body.arguments[number + 1]
-
-
-def _erase_unused_ops(module: Module) -> int:
-    erased = 0
-    for op in list(module.walk())[::-1]:
-        if is_pure(op) and is_unused(op):
-            op.erase()
-            erased += 1
-    return erased
 
 
 def _used(module: Module) -> set[Value]:

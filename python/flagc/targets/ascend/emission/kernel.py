@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from flagc.ir.dead_code import is_pure, is_unused
+from flagc.ir.dead_code import erase_all_unused
 from flagc.ir.module import Module, Operation, Value
 from flagc.ir.staged.operations import PASSES_RUN, PREFIX, StagedOp, staged_op
 from flagc.ir.staged.tiles import TileType
@@ -39,7 +39,7 @@ def emit(module: Module, chip: AscendChip) -> Module:
     functions = result.functions()
     if len(functions) != 1 or functions[0].name != "tt.func":
         refuse(result.operation, "a staged module has one function, the kernel's tt.func")
-    _erase_unused(result)
+    erase_all_unused(result)
     refuse_remains(result)
     name = functions[0].attributes["sym_name"].value
     mixed = is_mixed(result)
@@ -58,7 +58,7 @@ def _emit_core(module: Module, core: str, workspace: int | None) -> abi.KernelFu
     """Turn the kernel into its function for one kind of cores; `workspace` None: the only kind."""
     if workspace is not None:
         keep_core(module, core)
-    _erase_unused(module)
+    erase_all_unused(module)
     (old,) = module.functions()
     mixed = workspace is not None
     kernel = abi.KernelFunction(module, old, core, part_of_mix=mixed)
@@ -91,13 +91,6 @@ def _take_over(module: Module, other: Module) -> None:
         parsed = ir.Module.parse(other.text())
     for op in list(parsed.body.operations):
         module.body.append(op)
-
-
-def _erase_unused(module: Module) -> None:
-    """Erase computations that nobody uses; users stand after what they use."""
-    for op in reversed(list(module.walk())):
-        if is_pure(op) and is_unused(op):
-            op.erase()
 
 
 def _emit_ops(code: Code, kernel: abi.KernelFunction, core: str, workspace: int) -> None:
