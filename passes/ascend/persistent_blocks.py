@@ -47,11 +47,9 @@ class PersistentBlocks(Pass):
         cores = self.cores or int(getattr(context.target, "cube_cores", 0))
         if not cores:
             context.error(None, "say how many cores: this target's number is not known")
-        functions = module.functions()
-        if len(functions) > 1:
-            context.remark(functions[1], "not applied: the module has a second function")
+        function = context.only_function()
+        if function is None:
             return
-        (function,) = functions
         if (found := obstacle(function)) is not None:
             context.remark(found[0], f"not applied: {found[1]}")
             return

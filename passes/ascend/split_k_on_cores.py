@@ -62,19 +62,18 @@ class SplitKOnCores(Pass):
             context.error(None, "say how many cores: this target's number is not known")
         if self.ways > cores:
             context.error(None, f"ways = {self.ways}: there are {cores} cores to share a tile")
-        functions = module.functions()
-        if len(functions) > 1:
-            context.remark(functions[1], "not applied: the module has a second function")
+        function = context.only_function()
+        if function is None:
             return
-        work = tile_work(functions[0])
+        work = tile_work(function)
         if isinstance(work, Flaw):
             context.remark(work.op, f"not applied: {work.reason}")
             return
         bytes_of_part = sum(_tile(op.results[0]).reserved_bytes for op in work.handed)
         slots = self.slots or max(1, _ROOM // bytes_of_part)
         _Split(module, work, self.ways, cores, slots).create()
-        functions[0].attributes[MAX_BLOCKS] = module.integer(cores)
-        functions[0].attributes[BLOCKS_PER_PROGRAM] = module.integer(self.ways)
+        function.attributes[MAX_BLOCKS] = module.integer(cores)
+        function.attributes[BLOCKS_PER_PROGRAM] = module.integer(self.ways)
         erase_unused_values(module)
         merge_equal_scalars(module)
         context.statistic("kernels split")

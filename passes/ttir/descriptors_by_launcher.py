@@ -43,11 +43,9 @@ class DescriptorsByLauncher(Pass):
         ):
             context.remark(None, "not applied: only launchers for CUDA, sm90 and later, make any")
             return
-        functions = module.functions()
-        if len(functions) > 1:
-            context.remark(functions[1], "not applied: the module has a second function")
+        function = context.only_function()
+        if function is None:
             return
-        (function,) = functions
         plan = plan_of(function)
         if analysis.arguments(function) or (plan is not None and plan.descriptors):
             context.remark(function, "not applied: the kernel's launch makes descriptors already")

@@ -65,19 +65,17 @@ class MakePersistent(Pass):
         programs = self.programs or self.resident * _at_a_time(module, context.target)
         if not programs:
             context.error(None, "say how many programs: this target's number is not known")
-        functions = module.functions()
-        if len(functions) > 1:
-            context.remark(functions[1], "not applied: the module has a second function")
+        function = context.only_function()
+        if function is None:
             return
-        for function in functions:
-            obstacle = _obstacle(function)
-            if obstacle is not None:
-                context.remark(obstacle[0], f"not applied: {obstacle[1]}")
-                continue
-            loop = _wrap(module, function, programs, self.group_m)
-            if self.flatten:
-                loop.attributes["tt.flatten"] = module.attribute("unit")
-            context.statistic("kernels made persistent")
+        obstacle = _obstacle(function)
+        if obstacle is not None:
+            context.remark(obstacle[0], f"not applied: {obstacle[1]}")
+            return
+        loop = _wrap(module, function, programs, self.group_m)
+        if self.flatten:
+            loop.attributes["tt.flatten"] = module.attribute("unit")
+        context.statistic("kernels made persistent")
 
 
 def _at_a_time(module: Module, target: Any) -> int:

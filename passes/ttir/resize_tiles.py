@@ -49,14 +49,13 @@ class ResizeTiles(Pass):
         for size in (self.x, self.y, self.z):
             if size < 0 or size & (size - 1):
                 context.error(None, f"a tile of {size} elements; sizes are powers of two")
-        functions = module.functions()
-        if len(functions) > 1:
-            context.remark(functions[1], "not applied: the module has a second function")
+        function = context.only_function()
+        if function is None:
             return
         for axis, size in enumerate((self.x, self.y, self.z)):
             if not size:
                 continue
-            flaw = _resize_axis(module, functions[0], axis, size)
+            flaw = _resize_axis(module, function, axis, size)
             if flaw is not None:
                 context.remark(flaw.op, f"axis {'xyz'[axis]} left as it is: {flaw.reason}")
                 continue

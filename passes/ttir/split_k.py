@@ -56,15 +56,14 @@ class SplitK(Pass):
             text = "only CUDA's atomics order other programs' stores; Ascend has split-k-on-cores"
             context.remark(None, f"not applied: {text}")
             return
-        functions = module.functions()
-        if len(functions) > 1:
-            context.remark(functions[1], "not applied: the module has a second function")
+        function = context.only_function()
+        if function is None:
             return
-        loop = _main_loop(functions[0])
+        loop = _main_loop(function)
         if isinstance(loop, Flaw):
             context.remark(loop.op, f"not applied: {loop.reason}")
             return
-        _split(module, functions[0], loop, self.ways)
+        _split(module, function, loop, self.ways)
         context.statistic("kernels split")
 
 

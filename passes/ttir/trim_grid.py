@@ -40,11 +40,9 @@ class TrimGrid(Pass):
         if context.target is not None and not hasattr(context.target, "multiprocessors"):
             context.remark(None, "not applied: only launchers for CUDA change the grid")
             return
-        functions = module.functions()
-        if len(functions) > 1:
-            context.remark(functions[1], "not applied: the module has a second function")
+        function = context.only_function()
+        if function is None:
             return
-        (function,) = functions
         ends = _ends(function)
         if isinstance(ends, Flaw):
             context.remark(ends.op, f"not applied: {ends.reason}")

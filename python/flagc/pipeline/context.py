@@ -66,6 +66,16 @@ class PassContext:
         earlier = tuple(self._findings.diagnostics)
         raise Declined(self._say("error", op, text), earlier=earlier)
 
+    def only_function(self) -> Operation | None:
+        """Return the module's function, for passes that do not look into calls.
+
+        None, with a remark, when there is a second one.
+        """
+        functions = self._module.functions()
+        if len(functions) > 1:
+            self.remark(functions[1], "not applied: the module has a second function")
+        return functions[0] if len(functions) == 1 else None
+
     def statistic(self, name: str, count: int = 1) -> None:
         """Add `count` to the pass's statistic `name`."""
         key = f"{self.stage}:{self._pass_name}:{name}"
